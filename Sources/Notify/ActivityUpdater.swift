@@ -3,22 +3,22 @@ import Push
 import Stores
 import Wire
 
-/// Live Activities: sees to it that the scheduler learns what happens to them, and does what it decides: writes states
-/// down, sends them, and shows them by socket. Confined to the worker's thread.
+/// Live Activities: reports their events to the scheduler and carries out its decisions: stores states, sends them, and shows them by
+/// socket. Confined to the worker's thread.
 final class ActivityUpdater {
     private let context: PushContext
     private var scheduler: ActivityScheduler
     private var facts: FactsReader
     private var topics = WatchedTopics()
-    /// The phones that are asked whether they are there, by the activity that each shows.
+    /// The phones that are asked whether they are connected, by the activity that each shows.
     private var phones: [Name: Phone] = [:]
-    /// The timestamps of states that Apple took and that is not written down yet, by activity; in seconds since 1970.
+    /// The timestamps of states that Apple accepted and that are not stored yet, by activity; in seconds since 1970.
     private var delivered: [Name: Int64] = [:]
-    /// Posts that are not written down yet, by activity.
+    /// Posts that are not stored yet, by activity.
     private var posts: [Name: [UInt8]] = [:]
-    /// Activities that the hub's last process had: their phones may still come back.
+    /// Activities of the hub's last process: their phones may still come back.
     private var fromBefore: Set<Name> = []
-    /// When to look next who is connected, types and is present, in monotonic milliseconds.
+    /// The time of the next check of connections, typing and presence, in monotonic milliseconds.
     private(set) var nextLook: Int64 = 0
 
     private struct Phone: Equatable {
@@ -36,7 +36,7 @@ final class ActivityUpdater {
     }
 
     var count: Int { scheduler.count }
-    /// When the scheduler has something to do next, in monotonic milliseconds.
+    /// The time when the scheduler next has something to do, in monotonic milliseconds.
     var nextDue: Int64? { scheduler.nextDue }
     var statistics: ActivityStatistics { scheduler.statistics }
 
@@ -44,7 +44,7 @@ final class ActivityUpdater {
 
     // MARK: Sending
 
-    /// Does what is due, and looks about once a second who is connected, types and is present.
+    /// Does what is due, and checks connections, typing and presence about once a second.
     func advance() {
         let time = context.now
         guard count > 0 else {
@@ -78,7 +78,7 @@ final class ActivityUpdater {
 
     private func isDue(at time: HubTime) -> Bool { scheduler.nextDue.map { $0 <= time.monotonic } ?? false }
 
-    /// Sends states whose stamps can be written down: the stamp is written before anything leaves.
+    /// Sends states whose stamps can be stored: the stamp is stored before anything leaves.
     private func send(_ pushes: [ActivityPush]) {
         var outcomes: [StampOutcome]?
         context.database.attempt { outcomes = try $0.stamp(pushes.map(\.stamp)) }
@@ -101,7 +101,7 @@ final class ActivityUpdater {
             case .refused(let owned) where owned.node == context.rules.node && !owned.hasEnded:
                 scheduler.refused(push.id, timestamp: push.timestamp, current: owned.activity, at: time)
             case .refused, .unknown:
-                // Another hub has it, or nobody.
+                // Another hub has the activity, or no hub has.
                 remove(push.id)
             }
         }
@@ -112,7 +112,7 @@ final class ActivityUpdater {
         let isOfApple = push.destination.kind == .apns
         return Push(
             to: .device(push.destination), type: .liveActivity, priority: push.priority,
-            // An update that is out of date when the phone is back is of no use.
+            // An update that is outdated when the phone is back is of no use.
             expiration: push.event == .end ? time.unix / 1000 + 4 * 3600 : push.staleDate,
             collapseID: isOfApple ? nil : CollapseID.fitting("activity \(push.id)"), payload: push.payload,
             lane: Name("activity \(push.id)"), replaces: true, registeredAt: push.registeredAt,
@@ -135,7 +135,7 @@ final class ActivityUpdater {
         }
     }
 
-    /// Writes down which states Apple took, and what backends posted.
+    /// Stores which states Apple accepted, and the posts of backends.
     func settle(_ store: PushStore) throws {
         if !posts.isEmpty {
             try store.keep(posts: posts)
@@ -146,9 +146,9 @@ final class ActivityUpdater {
         delivered = [:]
     }
 
-    // MARK: Which activities there are
+    // MARK: Adding and removing activities
 
-    /// Goes on with the activities of the hub's last process, and of hubs that have died.
+    /// Resumes the activities of the hub's last process, and takes over those of hubs that have died.
     func resume(_ store: PushStore) throws {
         let own = try store.ownActivities()
         fromBefore = Set(own.map(\.id))
@@ -156,9 +156,9 @@ final class ActivityUpdater {
         try take(store.adoptOrphans(), store)
     }
 
-    /// Takes over activities that this hub updates from here on: those of its last process, and those of other hubs.
+    /// Takes over activities of the hub's last process and of other hubs, which this hub updates from now on.
     ///
-    /// All of them are taken, also where one of them cannot be asked about: nobody else has them from here on.
+    /// All of them are taken, even if the question about one of them fails: no other hub has them any more.
     func take(_ activities: [ActivityRegistration], _ store: PushStore) throws {
         var failure: (any Error)?
         for activity in activities {
@@ -175,9 +175,9 @@ final class ActivityUpdater {
         if let failure { throw failure }
     }
 
-    /// An app has registered an activity, or a new token of one.
+    /// Registers an activity, or a new token of one, for an app.
     ///
-    /// - Parameter wasBad: whether nothing was sent to the token, as Apple did not know it.
+    /// - Parameter wasBad: whether nothing was sent to the token, because Apple did not know it.
     func register(
         _ activity: ActivityRegistration, about conversation: Name?, wasBad: Bool, _ store: PushStore
     ) throws {
@@ -196,25 +196,25 @@ final class ActivityUpdater {
         scheduler.put(
             activity, status: status(of: activity.id, activity.user, activity.session, at: time), facts: facts,
             wasDelivered: activity.wasDelivered, isPosted: activity.isPosted, at: time)
-        // A phone that is stopped says nothing, and its card has to say so.
+        // A phone that is stopped reports nothing, and its card has to show that.
         phones[activity.id] = Phone(user: activity.user, session: activity.session)
         context.presence.watch(activity.user, session: activity.session, true)
     }
 
-    /// The activity is over, or another hub's.
+    /// Removes an activity that is over, or that another hub has.
     func remove(_ id: Name) {
         scheduler.remove(id)
         posts[id] = nil
         stopWatching(id)
     }
 
-    /// A backend says what an activity's state is.
+    /// Takes a backend's state for an activity.
     func post(_ post: ActivityPost, to id: Name, _ store: PushStore) throws -> PostVerdict {
         if !scheduler.contains(id), let owned = try store.activity(id), !owned.hasEnded {
-            // Another hub has it; whoever is asked takes it over.
+            // Another hub has it; the hub that gets the call takes it over.
             try take(store.adopt(id), store)
         }
-        // The last look may be a second old.
+        // The last check may be a second old.
         if let user = scheduler.user(of: id) {
             let time = context.now
             scheduler.set(status(of: id, user, scheduler.session(of: id), at: time), of: id, at: time)
@@ -224,9 +224,9 @@ final class ActivityUpdater {
         return verdict
     }
 
-    // MARK: What they show
+    // MARK: Content
 
-    /// A member of a message's audience may have activities about the message's conversation.
+    /// Notes a member of a message's audience, who may have activities about the message's conversation.
     func note(_ member: AudienceMember) {
         let ids = scheduler.activities(ofUser: member.user)
         guard !ids.isEmpty else { return }
@@ -241,7 +241,7 @@ final class ActivityUpdater {
         }
     }
 
-    /// Asks again about the conversations that were asked about long ago: their users may have read elsewhere, or left.
+    /// Asks again about conversations whose facts are old: their users may have read elsewhere, or left.
     func refreshFacts(_ store: PushStore) throws {
         for id in facts.due(among: topics.activities) {
             let answer = try facts.ask(of: id, about: scheduler.conversation(of: id), store)
@@ -255,7 +255,7 @@ final class ActivityUpdater {
         }
     }
 
-    /// The user has left the conversation. A backend that says what an activity shows says when it ends, too.
+    /// Ends an activity whose user has left the conversation. A backend that sets the content also decides the end.
     private func leave(_ id: Name) {
         if !scheduler.isPosted(id) { scheduler.leave(id, at: context.now) }
     }
@@ -282,7 +282,7 @@ final class ActivityUpdater {
         return true
     }
 
-    /// Looks who is connected, types and is present.
+    /// Checks connections, typing and presence.
     private func look(at time: HubTime) {
         for id in scheduler.ids {
             guard let user = scheduler.user(of: id) else { continue }
@@ -310,7 +310,7 @@ final class ActivityUpdater {
         if facts != scheduler.facts(of: id) { scheduler.set(facts, of: id, at: time) }
     }
 
-    /// Whether the phone that shows an activity is connected. Right after the hub's start it may still come back.
+    /// Returns whether the phone that shows an activity is connected. Right after the hub's start it may still come back.
     private func status(of id: Name, _ user: Name, _ session: Name?, at time: HubTime) -> ConnectionStatus {
         let status = context.presence.status(of: user, session: session, at: time.monotonic)
         guard status == .away, time.monotonic < context.restartUntil, fromBefore.contains(id) else { return status }
@@ -318,13 +318,13 @@ final class ActivityUpdater {
     }
 }
 
-/// Asks the operator's statement how conversations are for the users of activities: what no change says that the hub
-/// sees.
+/// Asks the operator's statement about conversations on behalf of the users of activities: for facts that no change seen by the hub
+/// reveals.
 private struct FactsReader {
     private let context: PushContext
-    /// When each activity's conversation was asked about last, in monotonic milliseconds.
+    /// The time of the last question about each activity's conversation, in monotonic milliseconds.
     private var askedAt: [Name: Int64] = [:]
-    /// Activities that have cost the session that asked about them, and until when they are not asked about, where they did so twice.
+    /// Activities whose questions have cost a session, each with the time until which no more are asked if it happened twice.
     private var losses: [Name: Loss] = [:]
 
     private struct Loss {
@@ -335,15 +335,14 @@ private struct FactsReader {
     private static let bar: Int64 = 300_000
     /// More are not remembered: each has cost a session.
     private static let mostLosses = 10_000
-    /// Questions that one turn asks, so that thousands of activities delay no alert.
+    /// The number of questions in one turn, so that thousands of activities delay no alert.
     private static let batch = 50
 
     init(_ context: PushContext) { self.context = context }
 
     /// Asks about an activity's conversation.
     ///
-    /// - Returns: `.unknown` where nobody can be asked: nothing is sent then before a message says what the
-    ///   conversation is.
+    /// - Returns: `.unknown` if there is nothing to ask: nothing is sent then before a message reveals the conversation.
     mutating func ask(of id: Name, about conversation: Name?, _ store: PushStore) throws -> FactsAnswer {
         guard conversation != nil, let statement = context.rules.facts else { return .unknown }
         let now = context.now.monotonic
@@ -359,8 +358,8 @@ private struct FactsReader {
         }
     }
 
-    /// A session was lost that asked about an activity. Once may have any reason; who does so twice is not asked about for a while, as
-    /// everybody else's pushes wait for the next session.
+    /// Notes that a session was lost by a question about an activity. Once may have any reason; after the second time no question is
+    /// asked for a while, because everyone else's pushes wait for the next session.
     private mutating func noteLoss(of id: Name, at now: Int64) {
         if losses.count >= Self.mostLosses { losses.removeAll() }
         let before = losses[id]
@@ -373,7 +372,7 @@ private struct FactsReader {
             """)
     }
 
-    /// What an answer says, added to what is known otherwise.
+    /// Returns an answer's facts, added to those known otherwise.
     func facts(_ answer: FactsAnswer, after known: ConversationFacts? = nil) -> ConversationFacts? {
         guard case .row(let variables) = answer else { return known }
         var facts = known ?? ConversationFacts()
@@ -382,7 +381,7 @@ private struct FactsReader {
         return facts
     }
 
-    /// Those of `ids` that were asked about long ago, or never, as many as are asked about at a time.
+    /// Returns those of `ids` that were last asked about long ago, or never, up to the number asked at a time.
     func due(among ids: some Sequence<Name>) -> [Name] {
         guard context.rules.facts != nil else { return [] }
         let old = context.now.monotonic - context.rules.refresh

@@ -4,39 +4,39 @@ import Push
 import Stores
 import Wire
 
-/// Alerts: puts them into the queue in Postgres, takes those that are due, sends them, and writes down what became of
-/// them. Confined to the worker's thread.
+/// Alerts: puts them into the queue in Postgres, takes those that are due, sends them, and stores their outcomes. Confined to the
+/// worker's thread.
 final class AlertSender {
     private let context: PushContext
     private var decider: AlertDecider
-    /// Users with alerts in flight, and how many each has.
+    /// Users with alerts in flight, and the number of each.
     private var busy: [Name: Int] = [:]
-    /// What this hub has come to know of alerts in the queue, and is not written there yet.
+    /// Decisions on alerts in the queue that are not stored yet.
     private var verdicts: [AlertVerdict] = []
-    /// Phones that have the message of an alert, and are not sent it.
+    /// Phones that already have an alert's message, and are not sent the alert.
     private var spared: [SparedPhones] = []
     private var settlements: [AlertSettlement] = []
-    /// Alerts that never left, and are to be sent another time.
+    /// Alerts that never left, and must be sent another time.
     private var returned: [AlertSettlement] = []
-    /// When to look into the queue next, in milliseconds since 1970; nil where nothing is queued.
+    /// The time of the next look into the queue, in milliseconds since 1970; nil if nothing is queued.
     private(set) var dueAt: Int64?
     /// Alerts that were put into the queue.
     private(set) var enqueued = 0
     /// Alerts that were handed over to be sent, counted once for each phone.
     private(set) var sent = 0
-    /// Alerts that nobody had to get any more: their user has the message, or their time was over, or there was no phone.
+    /// Alerts that no longer had to be sent: their user has the message, or they expired, or there was no phone.
     private(set) var dropped = 0
-    /// What was decided, by why.
+    /// Decisions, by reason.
     private(set) var reasons: [AlertReason: Int] = [:]
-    /// How long apps took to prove messages, from when they were asked.
+    /// The times that apps took to prove messages, from the question.
     private(set) var proofs = Histogram.ofLatency
 
-    /// A hub that is killed does not know of what it had taken whether it left, so it takes no more than this of each kind.
+    /// A killed hub does not know which of its taken alerts had left, so it takes no more than this of each kind.
     private static let mostTaken = 500
-    /// How long to wait for those whose user has an alert in flight already, in milliseconds.
+    /// The wait for users with an alert already in flight, in milliseconds.
     private static let retry: Int64 = 1000
     private static let questionsAtOnce = 256
-    /// An alert that could not be sent for so many milliseconds is not sent to whoever has come back meanwhile.
+    /// An alert that could not be sent for this many milliseconds is not sent to a user who has come back in the meantime.
     private static let lateness: Int64 = 60_000
 
     init(_ context: PushContext) {
@@ -46,15 +46,15 @@ final class AlertSender {
 
     /// Whether an alert waits for a proof, for its user to come back, or for another hub.
     var isWaiting: Bool { !decider.isEmpty }
-    /// When an alert that waits is to be decided on, in monotonic milliseconds.
+    /// The time when a waiting alert must be decided on, in monotonic milliseconds.
     var nextDecision: Int64? { decider.nextDue }
 
-    /// The queue may have alerts that are due.
+    /// Looks into the queue at the next turn, because alerts may be due.
     func lookNow() { dueAt = 0 }
 
     func adopt(_ rules: PushRules) { (decider.condition, decider.proof) = (rules.condition, rules.proof) }
 
-    /// Goes on where the hub's last process ended.
+    /// Resumes where the hub's last process ended.
     func resume(_ store: PushStore) throws {
         let now = context.now
         let unanswered = try store.resumeAlerts(
@@ -69,9 +69,9 @@ final class AlertSender {
         try refreshWaiting(store)
     }
 
-    /// Takes over what waits in the queue, and forgets what does not any more.
+    /// Takes over the waiting alerts of the queue, and forgets those that no longer wait.
     func refreshWaiting(_ store: PushStore) throws {
-        // What is decided and not written yet would come back as waiting.
+        // Decisions that are not stored yet would come back as waiting.
         try writeVerdicts(store)
         let waiting = try store.waitingAlerts()
         let now = context.now
@@ -92,7 +92,7 @@ final class AlertSender {
         context.presence.receipts.awaitReceipts(of: decider.changes)
     }
 
-    /// Gives back what this hub has taken and never heard of: the connection ended before the answer came.
+    /// Gives back alerts that this hub took without learning of it: the connection ended before the answer came.
     func takeBackUnheardOf(_ store: PushStore) throws {
         let unsettled = try store.unsettledAlerts()
         guard !unsettled.isEmpty else { return }
@@ -109,7 +109,7 @@ final class AlertSender {
         lookNow()
     }
 
-    /// The hub ends: others decide on what it holds.
+    /// Hands this hub's held alerts to other hubs, because it ends.
     func handOver(_ store: PushStore) throws {
         try writeVerdicts(store)
         if isWaiting { try store.handOver(within: context.rules.restartWindow) }
@@ -117,7 +117,7 @@ final class AlertSender {
 
     // MARK: Into the queue
 
-    /// Puts into the queue what the members of an audience are to be alerted of, and asks their sockets whether they have it.
+    /// Queues the alerts for the members of an audience, and asks their sockets whether they have the messages.
     func enqueue(_ members: [(AudienceMember, RowChange)], _ store: PushStore) throws {
         let time = context.now
         var drafts: [AlertDraft] = []
@@ -157,7 +157,7 @@ final class AlertSender {
                     reason: verdict.reason, place: change.id, written: context.rules.written(change)))
         }
         guard !drafts.isEmpty else { return }
-        // First: what is in the queue may be taken by another hub at once.
+        // Done first: another hub may take an alert as soon as it is in the queue.
         try store.spare(steps.spared)
         let put = try store.enqueue(drafts)
         enqueued += put.count(where: \.isNew)
@@ -167,8 +167,8 @@ final class AlertSender {
             guard let (change, subject) = subjects.removeValue(forKey: key), alert.isElsewhere else { continue }
             decider.waitElsewhere(key, change, subject, phones: phones?[alert.user], at: time.monotonic)
         }
-        // They are there from before, as the message is read again, or its alerts are put there again after the answer was lost. What
-        // was held then is decided now, and nobody else would say so.
+        // These were there before, because the message is read again, or its alerts are queued again after the answer was lost. Alerts
+        // held then are decided now, and no other hub would do it.
         for draft in drafts where subjects[AlertDecider.Key(message: draft.message, user: draft.user)] != nil {
             if case .held = draft.state { continue }
             verdicts.append(
@@ -186,13 +186,13 @@ final class AlertSender {
             row: .unknown, condition: decider.condition == .away ? .away : wanted, asksForLife: true)
     }
 
-    /// The sessions that users' phones are registered with; nil if all devices of a user are judged together.
+    /// Returns the sessions that users' phones are registered with; nil if all devices of a user are judged together.
     private func phones(of users: [Name], _ store: PushStore) throws -> [Name: [Name?]]? {
         guard context.rules.devices == .each, !users.isEmpty else { return nil }
         return try store.sessionsOfPhones(of: Set(users))
     }
 
-    /// What sockets there are that may prove something. A closure of its own, so that the decider may call it while it changes.
+    /// Returns the sockets that may prove something. A separate closure, so that the decider may call it while it changes.
     private var sockets: (AlertDecider.Key) -> UserSockets {
         let (presence, now, restartUntil) = (context.presence, context.now.monotonic, context.restartUntil)
         let demandsShown = decider.condition == .unseen
@@ -227,9 +227,9 @@ final class AlertSender {
         }
     }
 
-    // MARK: While they wait
+    // MARK: Waiting
 
-    /// Sockets have answered whether their users have messages.
+    /// Takes the answers of sockets about the messages that their users have.
     func take(_ answers: [ReceiptAnswer]) {
         let time = context.now
         var steps = AlertDecider.Steps()
@@ -238,7 +238,7 @@ final class AlertSender {
         carryOut(steps, at: time)
     }
 
-    /// Decides on alerts whose time to wait is over.
+    /// Decides on alerts whose wait is over.
     func advance() {
         let time = context.now
         guard let due = decider.nextDue, due <= time.monotonic else { return }
@@ -260,7 +260,7 @@ final class AlertSender {
         ask(steps)
     }
 
-    /// Writes down what was decided.
+    /// Stores decisions.
     private func writeVerdicts(_ store: PushStore) throws {
         try store.spare(spared)
         spared = []
@@ -273,7 +273,7 @@ final class AlertSender {
 
     // MARK: Out of the queue
 
-    /// Takes the alerts that are due out of the queue, as many as there is room for, and sends them.
+    /// Takes the due alerts out of the queue, as many as there is room for, and sends them.
     func sendDue(_ store: PushStore) throws {
         guard let dueAt, dueAt <= context.now.unix else { return }
         while context.maySend {
@@ -282,7 +282,7 @@ final class AlertSender {
             // The next outcome makes room, and brings the worker back here.
             guard let free = rooms.lazy.map(\.1).filter({ $0 > 0 }).min() else { return }
             let limit = min(free, 100)
-            // While one service is away, those who have no device of it get theirs.
+            // While one service is away, users without a device of it still get their alerts.
             let taken = try store.takeDue(limit: limit, except: Set(busy.keys), full: full)
             dropped += taken.expired + taken.withoutDevice
             send(taken.alerts, try timedVerdicts(on: taken.alerts, store))
@@ -291,11 +291,11 @@ final class AlertSender {
             }
             if taken.count < limit { break }
         }
-        // What is due and was not taken is of users who have an alert in flight: its outcome is waited for.
+        // The due alerts left behind belong to users with an alert in flight, whose outcome comes first.
         self.dueAt = try store.nextDue().map { max($0, context.now.unix + Self.retry) }
     }
 
-    /// What rows whose time has come say now. Where they cannot be asked, the alerts go back into the queue.
+    /// Asks for the present state of rows whose time has come. If that fails, the alerts go back into the queue.
     private func timedVerdicts(on alerts: [DueAlert], _ store: PushStore) throws -> TimedVerdicts {
         do { return try TimedVerdicts(on: alerts, context.timedTables, store) } catch {
             for alert in alerts { giveBack(alert) }
@@ -309,7 +309,7 @@ final class AlertSender {
         }
     }
 
-    /// Alerts were put into the queue by another feature.
+    /// Notes alerts queued by another feature.
     func noteEnqueued(_ count: Int) { enqueued += count }
 
     private func send(_ alerts: [DueAlert], _ timed: TimedVerdicts) {
@@ -320,7 +320,7 @@ final class AlertSender {
                 giveBack(alert)
                 continue
             }
-            // Of a time that has come nothing goes by socket.
+            // A time that has come is announced by no socket.
             let isBack = !variables.isSentAlways && hasReturned(alert) && !timed.due.contains(alert.message)
             let isOver = timed.over.contains(alert.message)
             let payload = context.rules.payload(of: alert, variables)
@@ -355,8 +355,8 @@ final class AlertSender {
         context.outbox.send(pushes)
     }
 
-    /// Whether the user came back after the message, while its alert could not be sent, such as while Apple was away. Only if an open
-    /// socket of any device is all that counts: it proves no message.
+    /// Whether the user came back after the message, while its alert could not be sent, for example because Apple was away. Considered
+    /// only if an open socket of any device is enough: a socket proves no message.
     private func hasReturned(_ alert: DueAlert) -> Bool {
         guard decider.condition == .away, context.rules.devices == .together else { return false }
         let age = context.now.unix - (alert.expiresAt - context.rules.alertLife)
@@ -387,7 +387,7 @@ final class AlertSender {
         lookNow()
     }
 
-    /// Writes down what became of alerts, and what was decided.
+    /// Stores the outcomes of alerts, and decisions.
     func settle(_ store: PushStore) throws {
         try writeVerdicts(store)
         if !returned.isEmpty {

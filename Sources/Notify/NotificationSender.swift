@@ -5,10 +5,10 @@ import Push
 package import Stores
 package import Wire
 
-/// `POST /api/notify`: has users notified, and answers what became of it. Confined to the worker's thread.
+/// `POST /api/notify`: notifies users, and answers with the outcome. Confined to the worker's thread.
 ///
 /// It writes the notification into the outbox, as `roost.notify()` does: all hubs read it from there, in its place among the rows, and
-/// the queue of alerts sees to it that it is sent once, or not.
+/// the queue of alerts ensures that it is sent once, or not at all.
 final class NotificationSender {
     private let context: PushContext
     private var budget = NotificationBudget()
@@ -60,7 +60,7 @@ final class NotificationSender {
         let reached = fates.filter(\.isQueued).map(\.user)
         if !reached.isEmpty {
             var notification = notification
-            // Of an audience each has a badge of its own.
+            // Each member of an audience has a badge of its own.
             if case .users = notification.recipients { notification = notification.sent(to: reached) }
             do { try store.notify(notification) } catch let error as PostgresError
                 where error.isOfTheValue && !store.isBroken
@@ -73,7 +73,7 @@ final class NotificationSender {
     }
 }
 
-/// What becomes of a notification for one user, as far as its caller can be told.
+/// The fate of a notification for one user, as far as its caller can be told.
 package struct NotificationFate: Sendable, Equatable {
     package enum Status: String, Sendable {
         case queued, repeated, unknown
@@ -84,7 +84,7 @@ package struct NotificationFate: Sendable, Equatable {
     package let status: Status
     package let phones: Int
 
-    /// - Parameter isWritten: it was written for this user a moment ago.
+    /// - Parameter isWritten: whether it was written for this user a moment ago.
     package init(of user: PushStore.NotifiedUser, isWritten: Bool) {
         self.user = user.user
         phones = user.phones
@@ -99,7 +99,7 @@ package struct NotificationFate: Sendable, Equatable {
 
     var isQueued: Bool { status == .queued }
 
-    /// The answer to its caller, as JSON.
+    /// Builds the answer to the caller, as JSON.
     package static func answer(to id: Name, _ fates: [NotificationFate]) -> [UInt8] {
         JSONWriter.object { out in
             out.writeMember("id", id.text)
@@ -115,6 +115,6 @@ package struct NotificationFate: Sendable, Equatable {
 }
 
 extension PostgresError {
-    /// The statement was refused for what it was given (class 22, Postgres, appendix A).
+    /// Whether the statement was refused because of its values (class 22, Postgres, appendix A).
     fileprivate var isOfTheValue: Bool { kind == .server && sqlState?.hasPrefix("22") == true }
 }

@@ -1,17 +1,16 @@
 package import Hub
 package import Wire
 
-/// What the event loops know of people, as pushes see it: who is connected, who types, who is present. Safe from any
-/// thread.
+/// The event loops' knowledge of people, as pushes use it: connections, typing, presence. Safe from any thread.
 package struct PresenceView: Sendable {
     package let users: UserPresence
     /// The devices of users, by `DeviceKey`.
     package let devices: UserPresence
     package let typing: TypingRegistry
     package let presence: PresenceLog
-    /// Who has just joined the channel of a Live Activity.
+    /// Users who have just joined the channel of a Live Activity.
     package let joins = SummaryJoins()
-    /// Who has certainly received which message.
+    /// The users who have certainly received each message.
     package let receipts = ReceiptRegistry()
 
     package init(users: UserPresence, devices: UserPresence, typing: TypingRegistry, presence: PresenceLog) {
@@ -21,8 +20,7 @@ package struct PresenceView: Sendable {
         self.presence = presence
     }
 
-    /// Whether the phone that shows an activity is connected: by its own sign-in where that is known, otherwise by its
-    /// user.
+    /// Returns whether the phone that shows an activity is connected: by its own sign-in if known, otherwise by its user.
     ///
     /// - Parameter now: monotonic milliseconds.
     func status(of user: Name, session: Name?, at now: Int64) -> ConnectionStatus {
@@ -30,12 +28,12 @@ package struct PresenceView: Sendable {
         return devices.status(of: DeviceKey.makeKey(user: user, session: session), at: now)
     }
 
-    /// What sockets may prove that a user has something, or one of the user's devices.
+    /// Returns the sockets that may prove that a user, or one of the user's devices, has a message.
     ///
     /// - Parameters:
-    ///   - session: of the device's sign-in; nil for all of the user's devices.
+    ///   - session: the device's sign-in; nil for all of the user's devices.
     ///   - demandsShown: only apps count that were on the screen when they were cut off, or a moment before.
-    ///   - isRestarting: the devices of the hub's last process may come back. It is not known which those are, but whose.
+    ///   - isRestarting: the devices of the hub's last process may come back. Which devices these are is unknown, but not their users.
     package func sockets(of user: Name, session: Name?, demandsShown: Bool, isRestarting: Bool) -> UserSockets {
         guard let session else { return users.sockets(of: user, demandsShown: demandsShown) }
         let own = devices.sockets(of: DeviceKey.makeKey(user: user, session: session), demandsShown: demandsShown)
@@ -44,7 +42,7 @@ package struct PresenceView: Sendable {
             places: [], graceUntil: users.sockets(of: user, demandsShown: demandsShown).graceUntil)
     }
 
-    /// Begins, or ends, to ask the phone that shows an activity every few seconds whether it is there.
+    /// Starts or stops asking the phone that shows an activity, every few seconds, whether it is there.
     func watch(_ user: Name, session: Name?, _ isWatched: Bool) {
         guard let session else { return users.setWatched(user, isWatched) }
         devices.setWatched(DeviceKey.makeKey(user: user, session: session), isWatched)
@@ -55,7 +53,7 @@ package struct PresenceView: Sendable {
         [true, false].map { ChannelKey(topic: ChannelKey.prefix + topic.text, isPrivate: $0) }
     }
 
-    /// Begins to note who types and is present in a topic.
+    /// Starts to track typing and presence in a topic.
     func watch(_ topic: Name) {
         for key in Self.keys(topic) {
             typing.watchChannel(key)
@@ -70,20 +68,20 @@ package struct PresenceView: Sendable {
         }
     }
 
-    /// Who types in a topic that is watched.
+    /// Returns the users typing in a watched topic.
     ///
     /// - Parameter now: monotonic milliseconds.
     func typists(in topic: Name, at now: Int64) -> [(user: Name?, payload: [UInt8])] {
         Self.keys(topic).flatMap { typing.typists(in: $0, at: now) }
     }
 
-    /// The presence keys of those who are present in a topic that is watched; apps use their users' ids.
+    /// Returns the presence keys in a watched topic; apps use their users' ids.
     func present(in topic: Name) -> [Name] {
         Array(Set(Self.keys(topic).flatMap { presence.presentKeys(in: $0) })).sorted()
     }
 }
 
-/// The channels that are watched because the conversation of a Live Activity is there.
+/// The channels that are watched because they hold the conversation of a Live Activity.
 struct WatchedTopics {
     private var topics: [Name: Name] = [:]
     private(set) var activitiesByTopic: [Name: Set<Name>] = [:]
@@ -92,14 +90,14 @@ struct WatchedTopics {
 
     func contains(_ id: Name) -> Bool { topics[id] != nil }
 
-    /// - Returns: whether the topic is to be watched from here on.
+    /// - Returns: whether to start watching the topic.
     mutating func add(_ id: Name, to topic: Name) -> Bool {
         topics[id] = topic
         activitiesByTopic[topic, default: []].insert(id)
         return activitiesByTopic[topic]?.count == 1
     }
 
-    /// - Returns: the topic, where it need not be watched any more.
+    /// - Returns: the topic, if it need not be watched any more.
     mutating func remove(_ id: Name) -> Name? {
         guard let topic = topics.removeValue(forKey: id) else { return nil }
         activitiesByTopic[topic]?.remove(id)

@@ -5,14 +5,14 @@ import Wire
 
 /// The HTTP API of pushes: apps register phones and Live Activities, backends update, start and broadcast.
 ///
-/// It verifies and reads requests on the event loop that they came in by. What takes the database is done by the push
-/// service, which replies from its own thread.
+/// Requests are verified and parsed on the event loop that received them. Calls that need the database go to the push service, which
+/// replies from its own thread.
 package struct PushAPI: HTTPHandler {
     private let service: PushService?
     private let verifier: any TokenVerifier
     private let clock: @Sendable () -> HubTime
 
-    /// - Parameter service: nil where the operator has configured no pushes.
+    /// - Parameter service: nil if the operator has configured no pushes.
     package init(service: PushService?, verifier: any TokenVerifier, clock: @escaping @Sendable () -> HubTime) {
         self.service = service
         self.verifier = verifier
@@ -44,7 +44,7 @@ package struct PushAPI: HTTPHandler {
         return .admitted
     }
 
-    /// The key that pages subscribe for; nobody's secret.
+    /// The key that pages subscribe with; it is public.
     private var key: HTTPResponse {
         guard let web = service?.reader.web else {
             return .pushProblem(
@@ -78,7 +78,7 @@ extension HTTPResponse {
         push(status, Array("{\"message\":".utf8) + JSONString.encode(sentence) + [UInt8(ascii: "}")])
     }
 
-    /// An answer that pages of any origin may read: what protects the API is the token, not a cookie.
+    /// Returns an answer that pages of any origin may read: the API is protected by the token, not by a cookie.
     static func push(_ status: UInt32, _ body: [UInt8]) -> HTTPResponse {
         HTTPResponse(
             status: status, contentType: "application/json", headers: [("access-control-allow-origin", "*")], body: body
@@ -86,7 +86,7 @@ extension HTTPResponse {
     }
 }
 
-/// The paths of the API of pushes, below `/api` and `/realtime/v1/api`.
+/// The paths of the push API, below `/api` and `/realtime/v1/api`.
 enum PushRoute {
     case devices, register, registrations, update, start, broadcast, notify
     /// `/push/key`.
@@ -97,9 +97,9 @@ enum PushRoute {
     private static let prefixes = ["/realtime/v1/api/", "/api/"]
     private static let registrationPrefix = "live-activity/registrations/"
 
-    /// Nil where the path is none of this API's.
+    /// Nil if the path does not belong to this API.
     init?(path: String) {
-        // By bytes: a mark that combines with a slash belongs to what is behind it.
+        // Compares bytes: a mark that combines with a slash belongs to the text after it.
         guard let prefix = Self.prefixes.first(where: { path.utf8.starts(with: $0.utf8) }) else { return nil }
         let rest = Substring(path.utf8.dropFirst(prefix.utf8.count))
         switch rest {
@@ -127,7 +127,7 @@ enum PushRoute {
         }
     }
 
-    /// Whether only backends may call this: it says what is shown, which a user's own token must not.
+    /// Whether only backends may call this: it sets what is shown, which a user's own token must not.
     var isForBackends: Bool {
         switch self {
         case .update, .start, .broadcast, .notify: true

@@ -4,7 +4,7 @@ import Push
 import Stores
 package import Wire
 
-/// A request to the HTTP API of pushes, understood and allowed.
+/// A request to the HTTP API of pushes, parsed and authorized.
 enum PushCall: Sendable {
     case registerDevice(
         PushDestination, DeviceRegistration.Kind, PushBearer, replacing: PushToken?, keys: WebPushKeys?)
@@ -12,25 +12,25 @@ enum PushCall: Sendable {
     case registerActivity(id: Name, PushDestination, conversation: Name?, PushBearer)
     case listActivities(user: Name)
     case removeActivity(id: Name, user: Name)
-    /// Backends alone may ask for this, and for the next two.
+    /// Reserved for backends, as are the next two.
     case update(id: Name, ActivityPost)
     case start(user: Name, StartCall)
     case broadcast(BroadcastCall)
-    /// Wants users notified; for backends, too.
+    /// Notifies users; also for backends.
     case notify(UserNotification)
 }
 
-/// A Live Activity that a backend wants started on all phones of a user (push-to-start, iOS 17.2).
+/// A backend's request to start a Live Activity on all phones of a user (push-to-start, iOS 17.2).
 struct StartCall: Sendable {
     let start: ActivityStart
     /// The content-state.
     let state: JSON
     let alert: ActivityAlert
-    /// The app whose tokens are meant; nil for those of all apps.
+    /// The app whose tokens are used; nil for those of all apps.
     let bundle: Name?
 }
 
-/// A state for everybody who follows one of Apple's channels (iOS 18).
+/// A state for all followers of one of Apple's channels (iOS 18).
 struct BroadcastCall: Sendable {
     /// Apple's id of the channel.
     let channel: Name
@@ -40,15 +40,15 @@ struct BroadcastCall: Sendable {
     /// Seconds since 1970; nil for now.
     let timestamp: Int64?
     let alert: ActivityAlert?
-    /// When an activity that ends leaves the lock screen, in seconds since 1970.
+    /// The time when an ending activity leaves the lock screen, in seconds since 1970.
     let dismissal: Int64?
     let environment: PushEnvironment
     let bundle: Name
 }
 
-/// Reads a call out of a request whose token was verified.
+/// Reads a call from a request whose token was verified.
 struct PushCallReader {
-    /// What is wrong with a request, in one sentence for whoever sent it.
+    /// The problem with a request, in one sentence for its sender.
     struct Problem: Error {
         let status: UInt32
         let sentence: String
@@ -59,15 +59,15 @@ struct PushCallReader {
         }
     }
 
-    /// The bundle id and the environment of a request that names none.
+    /// The bundle id and the environment of requests that name none.
     let bundle: Name
     let environment: PushEnvironment
-    /// The kinds of devices that something can be sent to.
+    /// The kinds of devices in use.
     let kinds: Set<PushKind>
-    /// How browsers are reached; nil where nothing is sent to them.
+    /// The configuration for browsers; nil if nothing is sent to them.
     let web: WebPushConfiguration?
 
-    /// In bytes. ActivityKit's ids are UUIDs; others may make their own.
+    /// In bytes. ActivityKit's ids are UUIDs; other clients may make their own.
     private static let longestID = 200
     /// In bytes.
     private static let longestBody = 65_536
@@ -125,7 +125,7 @@ struct PushCallReader {
             replacing: try body.token("replaces", of: .apns), keys: nil)
     }
 
-    /// A browser's subscription, as `PushSubscription.toJSON()` gives it.
+    /// Reads a browser's subscription, as returned by `PushSubscription.toJSON()`.
     private func browser(_ body: Body, _ bearer: PushBearer) throws(Problem) -> PushCall {
         try demand(.web)
         let subscription = try body.object("subscription")
@@ -134,7 +134,7 @@ struct PushCallReader {
                 "subscription.endpoint is missing, or is no https URL of at most \(PushToken.longest) visible ASCII characters."
             )
         }
-        // Where a message is posted is anybody's word.
+        // The endpoint could be anyone's.
         do throws(EndpointError) { _ = try PushEndpoint(token.text, under: web?.rules ?? EndpointRules()) } catch {
             throw Problem(error.description)
         }
@@ -179,7 +179,7 @@ struct PushCallReader {
     ) throws(Problem) -> PushDestination {
         try demand(kind)
         guard let token = try body.token(key, of: kind) else { throw Problem("\(key) is missing.") }
-        // Firebase knows the app by the token.
+        // Firebase identifies the app by the token.
         guard kind == .apns else { return PushDestination(token: token, bundle: try bundle(body) ?? "") }
         return PushDestination(token: token, environment: try environment(body), bundle: try bundle(body) ?? bundle)
     }
@@ -285,7 +285,7 @@ struct PushCallReader {
     }
 }
 
-/// The JSON object that a request has for a body.
+/// The JSON object in a request's body.
 private struct Body {
     private let json: JSON
 

@@ -4,7 +4,7 @@ import Push
 import Stores
 import Wire
 
-/// Does what a call of the HTTP API asks for, and answers it. Confined to the worker's thread.
+/// Carries out calls of the HTTP API, and answers them. Confined to the worker's thread.
 struct PushCallHandler {
     let context: PushContext
     let activities: ActivityUpdater
@@ -138,7 +138,7 @@ struct PushCallHandler {
 
     private static let done = HTTPResponse(status: 204, headers: [("access-control-allow-origin", "*")])
 
-    /// Of which service a token is: of Apple's its environment, which is all that a client was ever told.
+    /// Returns the service of a token; for Apple's its environment, the only thing that clients were ever told.
     private static func service(of destination: PushDestination) -> [(String, String)] {
         destination.kind == .apns
             ? [("environment", destination.environment.rawValue)] : [("kind", destination.kind.rawValue)]
@@ -150,7 +150,7 @@ struct PushCallHandler {
         }
     }
 
-    /// The activities of a user. Of a token only its beginning: whoever sees the list could use it otherwise.
+    /// Lists the activities of a user, with only the beginning of each token: a reader of the list could misuse the whole.
     private static func list(_ activities: [ActivityRegistration]) -> [UInt8] {
         JSONWriter.object { list in
             list.array("registrations", activities) { writer, activity in

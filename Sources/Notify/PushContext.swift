@@ -6,22 +6,20 @@ import Stores
 import Wire
 import Workers
 
-/// What the features of the push service share: the time, the rules, who is connected, the database, and the ways
-/// out.
+/// The shared state of the push service's features: the time, the rules, presence, the database, and the outputs.
 ///
-/// Confined to the worker's thread, as all that holds it.
+/// Confined to the worker's thread, like everything that holds it.
 final class PushContext {
     let presence: PresenceView
     let logger: Logger
     /// Shows an activity's state to its user's sockets.
     let show: @Sendable (ActivitySummary) -> Void
-    /// Asks the sockets of a loop what they have certainly received.
+    /// Asks the sockets of a loop which messages they have certainly received.
     let ask: @Sendable ([ReceiptQuestion], Int) -> Void
     let database: PushDatabase
     let outbox: PushOutbox
     var rules: PushRules
-    /// Until when the phones that were connected to the hub's last process may take to come back, in monotonic
-    /// milliseconds.
+    /// The time until which the phones that were connected to the hub's last process may come back, in monotonic milliseconds.
     let restartUntil: Int64
     /// The tables whose rows are pushed when a time in them has come.
     private(set) lazy var timedTables = TimedTables(self)
@@ -42,15 +40,15 @@ final class PushContext {
     }
 
     var now: HubTime { clock() }
-    /// Whether the clients take anything; they do not when the service is about to stop.
+    /// Whether the clients accept anything; they do not when the service is about to stop.
     var maySend: Bool { mailbox.maySend }
 }
 
-/// The push service's connection to Postgres, which is opened anew whenever it fails. Confined to the worker's thread.
+/// The push service's connection to Postgres, which is reopened after a failure. Confined to the worker's thread.
 final class PushDatabase {
     /// Nil while the database is away, and for a while after it has refused a statement.
     private(set) var store: PushStore?
-    /// How often the database refused a statement, or was away.
+    /// The number of times that the database refused a statement, or was away.
     private(set) var failures = 0
     private let conninfo: String
     private let node: String
@@ -75,10 +73,10 @@ final class PushDatabase {
     /// Whether it is time to connect.
     var isConnectionDue: Bool { store == nil && reconnector.isDue }
 
-    /// How long to wait before the next attempt to connect, in milliseconds.
+    /// The wait before the next attempt to connect, in milliseconds.
     var retryDelay: Int64 { max(.zero, (reconnector.retryAt ?? .now) - .now).milliseconds }
 
-    /// - Parameter begin: what is done with the first connection; it is repeated with the next where it fails.
+    /// - Parameter begin: the work on the first connection; it is repeated with the next one if it fails.
     /// - Returns: whether there is a connection.
     func connect(_ begin: (PushStore) throws -> Void) -> Bool {
         do {
@@ -97,20 +95,20 @@ final class PushDatabase {
         }
     }
 
-    /// Does something that takes the database; nothing where it is away. Whoever calls keeps what was not done in its
-    /// place, so that it is tried again after a reconnect.
+    /// Does work that needs the database; nothing while it is away. The caller keeps unfinished work in its place, so that it is tried
+    /// again after a reconnect.
     func attempt(_ body: (PushStore) throws -> Void) {
         guard let store else { return }
         do { try body(store) } catch { failed(error) }
     }
 
-    /// Counts and logs a failure, and sees to it that the connection is opened anew.
+    /// Counts and logs a failure, and has the connection reopened if necessary.
     func failed(_ error: any Error) {
         failures += 1
         let isLost = store?.isBroken ?? true
         store = nil
         guard isLost else {
-            // The statement's fault, or a lock's: the connection is good, and the rest can go on.
+            // The statement is to blame, or a lock: the connection is good, and the rest can go on.
             reconnector.givenUp()
             logger.warning("Postgres refused a statement that pushes need; the hub tries it again: \(error)")
             return

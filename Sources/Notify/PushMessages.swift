@@ -6,9 +6,8 @@ import Stores
 package import Wire
 import Workers
 
-/// New messages: asks Postgres who is to hear of them, and hands that to the alerts and to the Live Activities; and read positions,
-/// in their order among them.
-/// Confined to the worker's thread.
+/// New messages: asks Postgres for their audiences, and passes those to the alerts and to the Live Activities; and read positions, in
+/// order among the messages. Confined to the worker's thread.
 final class MessageReader {
     private let context: PushContext
     private let mailbox: PushServiceMailbox
@@ -17,20 +16,20 @@ final class MessageReader {
     private let reading: ReadUpdater
     /// Messages that Postgres has not been asked about.
     private var messages: [RowChange] = []
-    /// Messages that it did not answer, or not for everybody, as a lock or a deadline was in the way. The others go on meanwhile.
+    /// Messages that Postgres did not answer for, or not for every user, because of a lock or a deadline. The others go on meanwhile.
     private var waiting: [WaitingMessage] = []
-    /// When to ask about those again, in monotonic milliseconds.
+    /// The time of the next question about those, in monotonic milliseconds.
     private var nextTry: Int64 = 0
-    /// Messages that are done with, behind some that wait: they are settled in their order.
+    /// Finished messages behind some that wait: messages are settled in order.
     private var doneBehind = 0
     /// Messages whose audience was asked for.
     private(set) var count = 0
-    /// Messages that nobody, or not everybody, was notified of, because Postgres did not say in time who is to hear of them.
+    /// Messages that no user, or not every user, was notified of, because Postgres did not report the audience in time.
     private(set) var lost = 0
 
-    /// What asking about messages has cost, by the first one's number in the outbox.
+    /// The cost of questions about messages, by the first one's number in the outbox.
     private var trials = BatchTrials<Int64>()
-    /// The last question about messages that wait failed as a whole: the next is about one of them.
+    /// True if the last question about waiting messages failed as a whole: the next one is about a single message.
     private var asksApart = false
 
     private struct WaitingMessage {
@@ -38,14 +37,14 @@ final class MessageReader {
         /// In monotonic milliseconds.
         let since: Int64
         var tries = 1
-        /// Who was notified already.
+        /// The users notified already.
         var heard: Set<Name> = []
     }
 
     /// Rows of one question to Postgres.
     private static let batch = 500
-    /// How often, and for how long, a message is asked about that a lock or a deadline kept from being answered, and the pause
-    /// between; in milliseconds.
+    /// The maximum number of tries, and the longest time, for a message that a lock or a deadline kept from being answered, and the
+    /// pause between tries; in milliseconds.
     private static let mostTries = 3
     private static let patience: Int64 = 10_000
     private static let pause: Int64 = 1000
@@ -63,19 +62,19 @@ final class MessageReader {
 
     func add(_ changes: [RowChange]) { messages += changes }
 
-    /// When something is to be asked again, in monotonic milliseconds; nil where nothing waits.
+    /// The time of the next question, in monotonic milliseconds; nil if nothing waits.
     var nextDue: Int64? { waiting.isEmpty ? nil : nextTry }
 
-    /// Puts the alerts of the messages at hand into the queue, and tells the activities of their conversations. A
-    /// message is settled when its alerts are in the queue.
+    /// Queues the alerts of the pending messages, and informs the activities of their conversations. A message is settled when its
+    /// alerts are in the queue.
     func read(_ store: PushStore) throws {
-        // Notifications of backends may come without one.
+        // Notifications of backends work without a statement.
         let statement = context.rules.audience ?? AudienceStatement.ofNobody
         try readWaiting(statement, store)
         while let first = messages.first {
             let batch = Array(messages.prefix(trials.mostRows ?? Self.batch))
             if trials.isHopeless {
-                // A write that always works: where it fails, too, no message is to blame.
+                // A write that always works: if it fails, too, no message is to blame.
                 try store.heartbeat()
                 lost += 1
                 context.logger.error(
@@ -85,7 +84,7 @@ final class MessageReader {
                     """)
             } else {
                 do { try read(batch, statement, store) } catch {
-                    // Nobody else's pushes, nor the feed's place, may wait for one message for ever.
+                    // Neither other users' pushes nor the feed's position may wait for one message for ever.
                     trials.batchFailed(at: first.id, rows: batch.count, mayPass: Self.mayPass(error), at: .now)
                     throw error
                 }
@@ -99,7 +98,8 @@ final class MessageReader {
         }
     }
 
-    /// Whether the server says that the same may go well later: it is about locks, room, or a server that goes.
+    /// Whether the server indicates that the same statement may succeed later: the problem is a lock, a resource, or a server that
+    /// shuts down.
     private static func mayPass(_ error: any Error) -> Bool {
         guard let error = error as? PostgresError, error.kind == .server else { return false }
         return ["25", "40", "53", "55", "57", "58"].contains { error.sqlState?.hasPrefix($0) ?? false }
@@ -114,7 +114,7 @@ final class MessageReader {
     private func read(_ changes: [RowChange], _ statement: String, _ store: PushStore) throws {
         let batch = changes.filter(context.rules.isMessage)
         if !batch.isEmpty { try ask(about: batch, statement, store) }
-        // Behind all messages that came with them: of those before them they withdraw the alerts, and of later ones none.
+        // After all messages that came with them: read positions withdraw the alerts of earlier messages, and none of later ones.
         try reading.withdraw(changes, store)
     }
 
@@ -128,7 +128,7 @@ final class MessageReader {
             let heard = Set(audience.members.lazy.filter { $0.change == index }.map(\.user))
             waiting.append(WaitingMessage(change: batch[index], since: now, heard: heard))
         }
-        // They are settled when they are done with.
+        // They are settled when they are finished.
         doneBehind -= audience.unanswered.count
     }
 
@@ -137,7 +137,7 @@ final class MessageReader {
         for member in members { activities.note(member) }
     }
 
-    // MARK: Messages that wait
+    // MARK: Waiting messages
 
     private func readWaiting(_ statement: String, _ store: PushStore) throws {
         let now = context.now.monotonic
@@ -191,14 +191,14 @@ final class MessageReader {
     }
 }
 
-/// What one member of a message's audience is notified of, in the words of the templates.
+/// The notification for one member of a message's audience, in the variables of the templates.
 struct MessageNotification {
     let variables: TemplateVariables
-    /// The id of whoever wrote the message, where the statement says so.
+    /// The id of the message's author, if the statement returns it.
     let sender: Name?
     let conversation: Name?
 
-    /// - Parameter row: what `alerts.audience` or `live_activity.facts` returned, as a JSON object.
+    /// - Parameter row: the result of `alerts.audience` or `live_activity.facts`, as a JSON object.
     init(_ row: [UInt8], badge: Int? = nil, preview: Preview) {
         var variables = TemplateVariables(JSON(trusted: row[...]))
         sender = variables["sender_id"].map { Name(Self.text($0)) }
@@ -209,9 +209,9 @@ struct MessageNotification {
         self.variables = variables
     }
 
-    /// Notes in `facts` what the message says of its conversation.
+    /// Updates `facts` with the message's information about its conversation.
     ///
-    /// - Parameter now: seconds since 1970, for a message that does not say when it was sent.
+    /// - Parameter now: seconds since 1970, for a message without a time of its own.
     func note(in facts: inout ConversationFacts, at now: Int64) {
         if let name = variables["conversation_name"].map(Self.text) { facts.name = name }
         if let unread = variables["unread"]?.int { facts.unread = unread }
@@ -225,8 +225,8 @@ struct MessageNotification {
 }
 
 extension RowChange {
-    /// The name of a message, the same at every hub and after every restart: its table and primary key. Where there is
-    /// no key, the change's number in the outbox stands for it, which all hubs read.
+    /// The name of a message, the same at every hub and after every restart: its table and primary key. Without a key, the change's
+    /// number in the outbox, which all hubs read, takes its place.
     package var messageKey: Name {
         Name(messageKeyText)
     }
@@ -240,8 +240,7 @@ extension RowChange {
         return keys.isEmpty ? "\(name) #\(id)" : name + " " + keys.joined(separator: " ")
     }
 
-    /// The name of a message for the app, which knows its table: the primary key alone. Nil where that is not one
-    /// column.
+    /// The name of a message for the app, which knows its table: the primary key alone. Nil if the key is not one column.
     package var messageID: String? {
         guard let record else { return nil }
         let keys = table.columns.filter(\.isPrimaryKey)
@@ -251,7 +250,7 @@ extension RowChange {
         return value.string ?? value.description
     }
 
-    /// As a broadcast of the same row can be compared with it.
+    /// The identity that a broadcast of the same row is compared with.
     package var identity: MessageIdentity {
         guard let record else { return .unknown }
         let row = JSON(trusted: record[...])
@@ -262,7 +261,7 @@ extension RowChange {
             })
     }
 
-    /// When the message was committed, in milliseconds since 1970 and to the second, as APNs counts; nil where that is
-    /// not known.
+    /// The time when the message was committed, in milliseconds since 1970 and rounded down to the second, as APNs counts; nil if
+    /// unknown.
     var committedAtMilliseconds: Int64? { committedAtMicroseconds.map { $0 / 1_000_000 * 1000 } }
 }

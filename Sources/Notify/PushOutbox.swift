@@ -4,24 +4,23 @@ import Push
 package import Wire
 import Workers
 
-/// What a push in flight is about, for when its outcome comes.
+/// The subject of a push in flight, needed when its outcome arrives.
 enum InFlightPush {
     case alert(message: Name, user: Name)
     case activity(id: Name, timestamp: Int64)
 }
 
-/// Hands pushes to the clients, and knows which are in flight and which tokens are of no use. Confined to the worker's
-/// thread.
+/// Hands pushes to the clients, and tracks those in flight and useless tokens. Confined to the worker's thread.
 final class PushOutbox {
     private let clients: PushClients
     private let database: PushDatabase
     private let logger: Logger
     private var inFlight: [PushID: InFlightPush] = [:]
-    /// How many of those are of each kind.
+    /// The number of those, by kind.
     private var counts: [PushKind: Int] = [:]
-    /// Tokens that their service does not know: nothing is sent to them until they are registered again.
+    /// Tokens unknown to their service: nothing is sent to them until they are registered again.
     private var badTokens: Set<PushToken> = []
-    /// Tokens that their service said are gone, and that were dropped from the database.
+    /// Tokens that their service reported as gone, and that were dropped from the database.
     private(set) var droppedTokens = 0
     private var warnings: RateLimitedLog
 
@@ -32,21 +31,21 @@ final class PushOutbox {
         warnings = RateLimitedLog(logger: logger)
     }
 
-    /// Pushes whose outcome somebody waits for.
+    /// The number of pushes whose outcome is awaited.
     var count: Int { inFlight.count }
 
-    /// Whether the outcome of a push is waited for.
+    /// Whether the outcome of a push is awaited.
     func isInFlight(_ id: PushID) -> Bool { inFlight[id] != nil }
 
-    /// The kinds that something can be sent to.
+    /// The kinds of service in use.
     var kinds: Set<PushKind> { clients.kinds }
 
-    /// How many more pushes of a kind may be on their way.
+    /// Returns the number of pushes of a kind that can still be sent.
     ///
-    /// - Parameter most: how many there may be in all.
+    /// - Parameter most: the maximum in flight.
     func room(for kind: PushKind, most: Int) -> Int { min(most - counts[kind, default: 0], clients.room(for: kind)) }
 
-    /// Of kinds that `kinds` has.
+    /// Sends pushes of configured kinds (`kinds`).
     func send(_ pushes: [(push: Push, about: InFlightPush)]) {
         for (push, about) in pushes where inFlight.updateValue(about, forKey: push.id) == nil {
             counts[push.kind, default: 0] += 1
@@ -54,20 +53,20 @@ final class PushOutbox {
         _ = clients.send(pushes.map(\.push))
     }
 
-    /// Sends pushes whose outcome nobody waits for, such as a start or a broadcast. Those of kinds that are not configured go nowhere.
+    /// Sends pushes whose outcomes are ignored, such as a start or a broadcast. Those of kinds that are not configured are dropped.
     func sendUntracked(_ pushes: [Push]) { _ = clients.send(pushes) }
 
     func isBad(_ token: PushToken) -> Bool { badTokens.contains(token) }
 
-    /// The token was registered, so it is tried again.
+    /// Clears a token for another try, because it was registered.
     ///
-    /// - Returns: whether nothing was sent to it.
+    /// - Returns: whether nothing was sent to it before.
     @discardableResult
     func registered(_ token: PushToken) -> Bool { badTokens.remove(token) != nil }
 
-    /// Notes what the outcome says of the token.
+    /// Records what the outcome reveals about the token.
     ///
-    /// - Returns: what the push was about; nil where nobody waits for it.
+    /// - Returns: the subject of the push; nil if its outcome is not awaited.
     func finish(_ push: Push, _ outcome: PushOutcome) -> InFlightPush? {
         if case .device(let destination) = push.target {
             if let found = push.foundEnvironment { keep(found, of: destination) }
@@ -84,7 +83,7 @@ final class PushOutbox {
     }
 
     private func keep(_ environment: PushEnvironment, of destination: PushDestination) {
-        // What cannot be written now is found again by the next push.
+        // A failed write is made up for by the next push, which finds the environment again.
         database.attempt { _ = try $0.keep(environment, of: destination) }
         warnings.logWarning(
             "Apple knows the token \(destination.token) in \(environment.phrase) and not in "
@@ -95,7 +94,7 @@ final class PushOutbox {
     private func note(_ outcome: PushOutcome, of destination: PushDestination) {
         switch outcome {
         case .unregistered(let since):
-            // The token is gone, unless it was registered again since.
+            // The token is gone, unless it was registered again since then.
             database.attempt { droppedTokens += try $0.drop(destination, ifRegisteredBefore: since) }
         case .badToken:
             // It stays in the table: a wrong environment in the configuration must not cost all tokens.

@@ -4,9 +4,9 @@ package import Push
 import Stores
 package import Wire
 
-/// What an alert says: by the template of its row's table, or as the backend that wants it sent has it.
+/// The content of alerts: by the template of the row's table, or as given by the backend that sends it.
 extension PushRules {
-    /// The template of alerts about the rows of a table, `SCHEMA.TABLE`; of those of which the table is not known, the general one.
+    /// Returns the template of alerts about the rows of a table, `SCHEMA.TABLE`; the general one if the table is unknown.
     package func alert(for table: Name?) -> AlertTemplate { table.flatMap { templates[$0] } ?? alert }
 
     /// - Parameter variables: the alert's.
@@ -19,7 +19,7 @@ extension PushRules {
             message: variables["message_id"]?.string ?? variables["message_id"]?.description)
     }
 
-    /// - Parameter badge: the user's, where the notification has none.
+    /// - Parameter badge: the user's, if the notification has none.
     package func payload(of content: NotificationContent, id: Name, badge: Int?) -> AlertPayload {
         let standard = alert.sound?.text(TemplateVariables())
         let sound = content.sound ?? standard ?? ""
@@ -37,21 +37,22 @@ extension PushRules {
 }
 
 extension PushID {
-    /// The same for a message and a phone whenever it is sent: Apple's answers are found by it.
+    /// Makes the same id for a message and a phone every time: Apple's answers are found by it.
     package init(of message: Name, to destination: PushDestination) {
         self.init(named: message.text + " " + destination.token.text)
     }
 }
 
 extension DueAlert {
-    /// What a device shows only the newest of.
+    /// Returns the tag of which a device shows only the newest alert.
     ///
-    /// - Parameter collapseID: nil if the alert's own key says that.
+    /// - Parameter collapseID: nil for the alert's own key.
     func tag(_ collapseID: String?) -> String { CollapseID.fitting(collapseID ?? message.text) }
 
-    /// - Parameter collapseID: nil if the alert's own key says of what the device shows only the newest.
+    /// - Parameter collapseID: the id of which the device shows only the newest alert; nil for the alert's own key.
     func push(to device: DeviceRegistration, _ payload: [UInt8], collapseID: String?) -> Push {
-        // FCM keeps four keys of a device that is away, and forgets what the others are of: those of single messages would cost messages.
+        // FCM keeps four keys for a device that is away, and drops the messages of the others: keys of single messages would cost
+        // messages.
         let isCollapsed = collapseID != nil || device.destination.kind == .apns
         return Push(
             id: PushID(of: message, to: device.destination), to: .device(device.destination), type: .alert,
@@ -59,17 +60,17 @@ extension DueAlert {
             payload: payload, registeredAt: device.registeredAt, keys: device.keys, deadline: expiresAt)
     }
 
-    /// The id of the notification that it is an alert of.
+    /// The id of the notification behind the alert.
     fileprivate var notificationID: Name {
         Name(Substring(message.utf8.dropFirst(UserNotification.keyPrefix.utf8.count)))
     }
 }
 
-/// What the hub itself keeps among an alert's variables; their names are none that a template, or a column, has by accident.
+/// The hub's own entries among an alert's variables; their names cannot occur in a template, or as a column, by accident.
 extension TemplateVariables {
     private static let table = "roost.table"
 
-    /// Notes the table of the alert's row, by which its template is found when it is sent.
+    /// Stores the table of the alert's row, which selects the template on sending.
     mutating func note(table: Table) {
         guard table !== Table.notifications else { return }
         set(Self.table, "\(table.schema).\(table.name)")
@@ -77,7 +78,7 @@ extension TemplateVariables {
 
     fileprivate var table: Name? { self[Self.table]?.string.map { Name($0) } }
 
-    /// What a backend wants said; nil where the alert is about a row.
+    /// The content given by a backend; nil if the alert is about a row.
     fileprivate var notification: NotificationContent? {
         guard let json = self[UserNotification.variable] else { return nil }
         do { return try NotificationContent(json) } catch { return nil }
@@ -87,17 +88,17 @@ extension TemplateVariables {
         notification.map { $0.condition == .unreceived ? .unreceived : .unseen }
     }
 
-    /// It is sent to whomever it is for, be they there or not.
+    /// Whether the alert is sent to its users in any case, whether they are present or not.
     var isSentAlways: Bool { notification?.condition == .always }
 
-    /// What the phone shows only the newest of; nil where the alert's own key says that.
+    /// The id of which the phone shows only the newest alert; nil for the alert's own key.
     var collapseID: String? { notification?.collapseID }
 }
 
 extension MessageNotification {
-    /// Whom a backend's notification is for; nil where the alert is about a row.
+    /// The condition of a backend's notification; nil if the alert is about a row.
     var condition: AlertCondition? { variables.condition }
 
-    /// It is sent to whomever it is for, be they there or not.
+    /// Whether the alert is sent to its users in any case, whether they are present or not.
     var isSentAlways: Bool { variables.isSentAlways }
 }

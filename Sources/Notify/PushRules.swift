@@ -4,7 +4,7 @@ package import Push
 package import Stores
 package import Wire
 
-/// What is pushed to whom, as the operator has configured it.
+/// The operator's configuration of pushes and their recipients.
 package struct PushRules: Sendable {
     /// The hub's name in the database.
     package var node: String
@@ -14,43 +14,43 @@ package struct PushRules: Sendable {
     package var environment: PushEnvironment
     /// The tables whose new rows are messages, as `SCHEMA.TABLE`.
     package var tables: Set<String>
-    /// The columns whose rows are pushed at the time that they say.
+    /// The columns with times at which their rows are pushed.
     package var timed: [TimedSource] = []
-    /// The statement that says who is to hear of a message; nil where nobody is.
+    /// The statement that returns the audience of a message; nil if there is none.
     package var audience: String?
-    /// The statement that says what a conversation is for a user; nil where an activity knows nothing of its
-    /// conversation before its first message.
+    /// The statement that describes a conversation for a user; nil if an activity knows nothing of its conversation before its first
+    /// message.
     package var facts: String?
-    /// Of alerts about tables that have no template of their own.
+    /// The template of alerts about tables without one of their own.
     package var alert: AlertTemplate
-    /// Whom an alert is for, by what is known of the message's receipt.
+    /// The users that an alert is for, by the known receipt of the message.
     package var condition: AlertCondition = .unseen
-    /// Whether what one device of a user's shows is pushed to the others.
+    /// Whether a message shown by one of a user's devices is pushed to the others.
     package var devices: AlertDevices = .together
-    /// How long a proof of receipt is waited for, in milliseconds.
+    /// The longest wait for a proof of receipt, in milliseconds.
     package var proof: Int64 = 5000
-    /// Where it is said up to where users have read; nil where nowhere.
+    /// The source of users' read positions; nil if there is none.
     package var reading: ReadPositions?
-    /// The statement that says what the icons of users show; nil where they follow alerts alone.
+    /// The statement that returns the numbers on users' icons; nil if the icons follow alerts alone.
     package var badge: String?
-    /// Between two pushes of a number to a user, in milliseconds.
+    /// The pause between two pushes of a number to a user, in milliseconds.
     package var badgePause: Int64 = 10_000
     /// The templates of single tables, by `SCHEMA.TABLE`.
     package var templates: [Name: AlertTemplate] = [:]
-    /// The statement that reads tokens of phones from the application's own table; nil where there is none.
+    /// The statement that reads tokens of phones from the application's own table; nil if there is none.
     package var tokens: String?
-    /// How the text of a message is cut.
+    /// The limit of a message's text.
     package var preview: Preview
-    /// How alerts look on Android.
+    /// The appearance of alerts on Android.
     package var android = AndroidStyle()
-    /// How long an alert is worth delivering, in milliseconds.
+    /// The time for which an alert is worth delivering, in milliseconds.
     package var alertLife: Int64
     package var activity: ActivityRules
     /// The template of the name of a conversation's channel.
     package var topic: TextTemplate
-    /// How long the phones that were connected to the hub's last process may take to come back, in milliseconds.
+    /// The time for the phones connected to the hub's last process to come back, in milliseconds.
     package var restartWindow: Int64
-    /// How long an answer to `facts` is believed, in milliseconds.
+    /// The time for which an answer to `facts` is believed, in milliseconds.
     package var refresh: Int64
 
     package init(
@@ -73,8 +73,8 @@ package struct PushRules: Sendable {
         self.refresh = refresh
     }
 
-    /// These rules with the texts and times of `next`. Whom pushes concern, and which statements are asked, stays until
-    /// a restart.
+    /// Returns these rules with the texts and times of `next`. The recipients of pushes, and the statements in use, stay until a
+    /// restart.
     func reloaded(as next: PushRules) -> PushRules {
         var rules = self
         rules.alert = next.alert
@@ -91,16 +91,16 @@ package struct PushRules: Sendable {
         return rules
     }
 
-    /// Whether a change is a new message that somebody may be notified of, or a backend's notification.
+    /// Whether a change is a new message with a possible audience, or a backend's notification.
     func isMessage(_ change: RowChange) -> Bool {
         change.isNotification || change.operation == .insert && isOfMessages(change.table)
     }
 
-    /// Whether the new rows of a table are messages that somebody may be notified of.
+    /// Whether the new rows of a table are messages with a possible audience.
     func isOfMessages(_ table: Table) -> Bool {
         audience != nil && tables.contains("\(table.schema).\(table.name)")
     }
 
-    /// Whether a table has rows that are pushed at a time which they say.
+    /// Whether a table has rows that are pushed at a time they contain.
     func isTimed(_ table: Table) -> Bool { timed.contains { $0.isOf(table.schema, table.name) } }
 }

@@ -8,12 +8,12 @@ import Synchronization
 import Wire
 import Workers
 
-/// Brings together what a push is decided by: the rows that were written, who is away, what Postgres knows of phones
-/// and activities, and the clients that talk to the services.
+/// Brings together the inputs of a push: the written rows, the users' presence, the phones and activities in Postgres, and the clients
+/// that talk to the services.
 ///
-/// It has one thread and one connection to Postgres of its own; nothing else of the hub ever waits for it. What it
-/// decides is made durable before it is sent, so a hub that is killed loses no alert that it had not begun to send, and
-/// repeats none. Safe from any thread.
+/// It has one thread and one connection to Postgres of its own; no other part of the hub ever waits for it. Its decisions are made
+/// durable before anything is sent, so a hub that is killed loses no alert that it had not begun to send, and repeats none. Safe from
+/// any thread.
 package final class PushService: Sendable {
     private let mailbox = PushServiceMailbox()
     private let setup: PushServiceSetup
@@ -23,7 +23,7 @@ package final class PushService: Sendable {
     let reader: PushCallReader
 
     /// - Parameters:
-    ///   - presence: what the event loops know of people.
+    ///   - presence: the event loops' knowledge of people.
     ///   - clock: the machine's clocks.
     ///   - show: shows an activity's state to its user's sockets; called on the service's thread.
     ///   - ask: hands a loop questions, behind the changes that the feed has handed it; called on the service's thread.
@@ -44,29 +44,29 @@ package final class PushService: Sendable {
         presence.receipts.sendAnswers { [mailbox] in mailbox.post(answers: $0) }
     }
 
-    /// Starts the threads. To be called once.
+    /// Starts the threads. Must be called once.
     package func start() {
         clients.start()
         let (setup, mailbox, clients, progress) = (setup, mailbox, clients, progress)
         thread.start { PushServiceWorker(setup, mailbox, clients, progress).run() }
     }
 
-    /// Waits for the answers to what has left, and puts back what has not. To be called when the feed has stopped.
+    /// Waits for the answers to what has left, and puts back what has not. Call it when the feed has stopped.
     package func stop(within limit: Duration) {
         let end = ContinuousClock.now + limit
-        // What the clients give back would be taken out of the queue again, and end with the process, nobody knowing that it
-        // never left.
+        // Pushes that the clients give back would be taken out of the queue again and end with the process, without any record that
+        // they never left.
         mailbox.stopSending()
         clients.stop(within: limit / 2)
         mailbox.stop(by: end)
-        // A database that hangs must not keep the process.
+        // A database that hangs must not keep the process alive.
         thread.join(by: end + .milliseconds(100))
     }
 
-    /// Takes over the texts and times of `rules`, from here on. Whom pushes concern stays until a restart.
+    /// Switches to the texts and times of `rules`. The recipients of pushes stay until a restart.
     package func adopt(_ rules: PushRules) { mailbox.post(rules: rules) }
 
-    /// - Returns: false where too many calls wait.
+    /// - Returns: false if too many calls wait.
     func take(_ call: PushCall, _ reply: HTTPReply) -> Bool { mailbox.post(call, reply) }
 
     package var statistics: PushServiceStatistics { progress.statistics }
@@ -92,7 +92,7 @@ extension PushService: ChangeObserver {
     package var settled: Int { mailbox.counts.settled }
 }
 
-/// What a push service is made with.
+/// The setup of a push service.
 struct PushServiceSetup: Sendable {
     let conninfo: String
     let rules: PushRules
@@ -103,15 +103,14 @@ struct PushServiceSetup: Sendable {
     let ask: @Sendable ([ReceiptQuestion], Int) -> Void
 }
 
-/// What a push service has done since it was made.
+/// The counters of a push service since its creation.
 package struct PushServiceStatistics: Sendable {
     /// Messages whose audience was asked for.
     package internal(set) var messages = 0
-    /// Messages that nobody was notified of: too many waited for the database, or it did not say in time who is to hear
-    /// of them.
+    /// Messages that no user was notified of: too many waited for the database, or it did not report the audience in time.
     package internal(set) var lostMessages = 0
-    /// Rows whose audience was asked for as their time had come, those of them that were pushed long after it, those that
-    /// nobody was alerted of, and alerts beyond what one user gets in a minute.
+    /// Rows whose audience was asked for because their time had come; those of them that were pushed long after it; those that no user
+    /// was alerted of; and alerts beyond the limit of one user per minute.
     package internal(set) var timedRows = 0
     package internal(set) var lateTimedRows = 0
     package internal(set) var lostTimedRows = 0
@@ -120,24 +119,24 @@ package struct PushServiceStatistics: Sendable {
     package internal(set) var alerts = 0
     /// Alerts that were handed over to be sent, counted once for each phone.
     package internal(set) var sentAlerts = 0
-    /// Alerts that nobody had to get any more: their user came back, or their time was over, or there was no phone.
+    /// Alerts that no longer had to be sent: their user came back, or they expired, or there was no phone.
     package internal(set) var droppedAlerts = 0
     /// Numbers on icons that were handed over to be pushed, counted once for each phone.
     package internal(set) var badges = 0
-    /// Why alerts were sent or dropped.
+    /// The reasons why alerts were sent or dropped.
     package internal(set) var alertReasons: [AlertReason: Int] = [:]
-    /// How long apps took to prove messages, from when they were asked.
+    /// The times that apps took to prove messages, from the question.
     package internal(set) var proofs = Histogram.ofLatency
     /// Live Activities that this hub updates now.
     package internal(set) var activities = 0
     package internal(set) var activityStates = ActivityStatistics()
-    /// Tokens that Apple said are gone, and that were dropped.
+    /// Tokens that Apple reported as gone, and that were dropped.
     package internal(set) var droppedTokens = 0
-    /// How often the database refused a statement, or was away.
+    /// The number of times that the database refused a statement, or was away.
     package internal(set) var failures = 0
 }
 
-/// What the worker publishes for other threads. Safe from any thread.
+/// The worker's figures for other threads. Safe from any thread.
 final class PushServiceProgress: Sendable {
     private let state = Mutex((statistics: PushServiceStatistics(), lost: 0, loggedAt: ContinuousClock.Instant?.none))
 
@@ -151,7 +150,7 @@ final class PushServiceProgress: Sendable {
 
     func publish(_ statistics: PushServiceStatistics) { state.withLock { $0.statistics = statistics } }
 
-    /// Counts messages that the mailbox had no room for, and logs that at most once a minute.
+    /// Counts messages for which the mailbox had no room, and logs that at most once a minute.
     func lost(_ count: Int, _ logger: Logger) {
         let isToBeLogged = state.withLock { state in
             state.lost += count

@@ -4,17 +4,17 @@ import Matching
 import Push
 import Workers
 
-/// What other threads want of the push service's worker. Safe from any thread.
+/// The requests of other threads to the push service's worker. Safe from any thread.
 final class PushServiceMailbox: Sendable {
     enum Item: Sendable {
         /// New rows of the tables that hold messages.
         case messages([RowChange])
-        /// Rows that were written in tables whose rows are pushed at a time.
+        /// Rows written to tables whose rows are pushed at a time.
         case timed([RowChange])
-        /// A call of the HTTP API, and where its answer goes.
+        /// A call of the HTTP API, and the reply to send its answer to.
         case call(PushCall, HTTPReply)
         case outcomes([(push: Push, outcome: PushOutcome)])
-        /// What sockets have certainly received.
+        /// The sockets' answers about the messages that they have certainly received.
         case answers([ReceiptAnswer])
     }
 
@@ -31,15 +31,15 @@ final class PushServiceMailbox: Sendable {
     }
 
     private let mailbox = WorkerMailbox(Content())
-    /// When the worker is to have ended.
+    /// The signal that sets the worker's deadline to end.
     let stopSignal = StopSignal()
 
-    /// Calls that may wait; more are refused at once.
+    /// The maximum number of waiting calls; more are refused at once.
     static let mostCalls = 1000
-    /// Messages that may wait while the database does not answer. Beyond that some are not pushed, and the log says so.
+    /// Messages that may wait while the database does not answer. Above that some are not pushed, and the log reports it.
     static let mostMessages = 20_000
 
-    /// - Returns: how many messages had to be left out.
+    /// - Returns: the number of messages that had to be left out.
     func post(messages: [RowChange]) -> Int {
         mailbox.post { content in
             guard content.messages + messages.count <= Self.mostMessages else { return messages.count }
@@ -50,7 +50,7 @@ final class PushServiceMailbox: Sendable {
         }
     }
 
-    /// What there is no room for is found without this, a little later.
+    /// Posts rows to look at; those without room here are found a little later anyway.
     func post(timed changes: [RowChange]) {
         mailbox.post { content in
             guard content.timed < Self.mostMessages else { return }
@@ -59,7 +59,7 @@ final class PushServiceMailbox: Sendable {
         }
     }
 
-    /// - Returns: false where too many calls wait, or the service stops.
+    /// - Returns: false if too many calls wait, or the service stops.
     func post(_ call: PushCall, _ reply: HTTPReply) -> Bool {
         mailbox.post { content in
             guard content.calls < Self.mostCalls, !content.isStopping else { return false }
@@ -75,7 +75,7 @@ final class PushServiceMailbox: Sendable {
 
     func post(answers: [ReceiptAnswer]) { mailbox.post { $0.items.append(.answers(answers)) } }
 
-    /// The rules that hold from here on.
+    /// Posts the rules to use from now on.
     func post(rules: PushRules) { mailbox.post { $0.rules = rules } }
 
     func takeAll() -> [Item] {
@@ -89,7 +89,7 @@ final class PushServiceMailbox: Sendable {
         }
     }
 
-    /// The rules that were posted since the last call; nil where none were.
+    /// Returns the rules posted since the last call; nil if there were none.
     func takeRules() -> PushRules? {
         mailbox.withContent { content in
             defer { content.rules = nil }
@@ -97,7 +97,7 @@ final class PushServiceMailbox: Sendable {
         }
     }
 
-    /// What is to be done with this many messages is done, and would survive the end of the hub.
+    /// Notes that the work on this many messages is done, and would survive the end of the hub.
     func settled(_ count: Int) {
         mailbox.withContent { content in
             content.settled += count
@@ -105,10 +105,10 @@ final class PushServiceMailbox: Sendable {
         }
     }
 
-    /// How many messages came in, and how many of these, counted from the first, are settled.
+    /// The number of messages received, and how many of these, counted from the first, are settled.
     var counts: (taken: Int, settled: Int) { mailbox.withContent { ($0.taken, $0.settled) } }
 
-    /// Nothing more is to be handed to the client: it stops.
+    /// Forbids handing anything more to the clients, which stop.
     func stopSending() { mailbox.post { $0.maySend = false } }
 
     var maySend: Bool { mailbox.withContent { $0.maySend } }
@@ -118,7 +118,7 @@ final class PushServiceMailbox: Sendable {
         mailbox.post { $0.isStopping = true }
     }
 
-    /// When the worker is to have ended; nil as long as nobody wants it to.
+    /// The time by which the worker must have ended; nil while it is not being stopped.
     var deadline: ContinuousClock.Instant? { stopSignal.deadline }
 
     /// Waits until there is something to do.

@@ -2,8 +2,7 @@ import Hub
 import Push
 import Stores
 
-/// The push service's thread: hands what comes in to the feature that it concerns, keeps the time, and waits. Confined
-/// to that thread.
+/// The push service's thread: passes each input to the feature concerned, keeps the time, and waits. Confined to that thread.
 final class PushServiceWorker {
     private let context: PushContext
     private let mailbox: PushServiceMailbox
@@ -19,9 +18,9 @@ final class PushServiceWorker {
     private var nextSweep: Int64 = 0
     private var nextPrune: Int64
 
-    /// In milliseconds, as the next two: while alerts or activities are waited for.
+    /// In milliseconds, as the next two: while alerts or activities wait.
     private static let heartbeatInterval: Int64 = 5000
-    /// Always, for what hubs that died have left behind.
+    /// Always, to take over what dead hubs have left behind.
     private static let sweepInterval: Int64 = 30_000
     private static let pruneInterval: Int64 = 600_000
 
@@ -46,7 +45,7 @@ final class PushServiceWorker {
             turn()
             rest()
         }
-        // What came in before the end, outcomes above all.
+        // Handles the last input before the end, above all outcomes.
         turn()
         context.database.attempt { try alerts.handOver($0) }
     }
@@ -90,7 +89,7 @@ final class PushServiceWorker {
         }
     }
 
-    /// Writes down what became of pushes.
+    /// Stores the outcomes of pushes.
     private func settle(_ store: PushStore) throws {
         try alerts.settle(store)
         try activities.settle(store)
@@ -110,14 +109,14 @@ final class PushServiceWorker {
 
     private func connect() {
         let isConnected = context.database.connect { store in
-            // Goes on where the hub's last process ended.
+            // Resumes where the hub's last process ended.
             try alerts.resume(store)
             try activities.resume(store)
         }
         guard isConnected else { return }
         alerts.lookNow()
         timed.reconnected()
-        // What Postgres did as the last connection ended is not known.
+        // The last statements before the connection ended may or may not have taken effect.
         nextSweep = 0
     }
 

@@ -4,7 +4,7 @@ import Push
 import Stores
 package import Wire
 
-/// Read positions that move: withdraws the alerts of what is read, and tells the user's other phones what their icons show now.
+/// Read positions that move: withdraws the alerts of messages that were read, and updates the icons of the user's other phones.
 /// Confined to the worker's thread.
 final class ReadUpdater {
     private let context: PushContext
@@ -14,8 +14,8 @@ final class ReadUpdater {
     /// Badges that were handed over to be pushed, counted once for each phone.
     private(set) var badges = 0
 
-    /// How long a user may read on before the icons follow, in milliseconds; longer where another hub has the user's sockets, which
-    /// knows on which phone he reads.
+    /// The time for a user to read on before the icons follow, in milliseconds; longer if another hub has the user's sockets and so
+    /// knows which phone is in use.
     private static let delay: Int64 = 1000
     private static let delayElsewhere: Int64 = 6000
     /// Users of one question to Postgres.
@@ -23,10 +23,10 @@ final class ReadUpdater {
 
     init(_ context: PushContext) { self.context = context }
 
-    /// When a badge is due, in monotonic milliseconds; nil where none is.
+    /// The time when a badge is due, in monotonic milliseconds; nil if none is.
     var nextDue: Int64? { queue.nextDue }
 
-    /// Withdraws what is read.
+    /// Withdraws the alerts of messages that were read.
     func withdraw(_ changes: [RowChange], _ store: PushStore) throws {
         let positions = changes.compactMap(context.rules.readPosition)
         guard !positions.isEmpty else { return }
@@ -53,7 +53,7 @@ final class ReadUpdater {
             }
             send(phones, at: time)
         } catch {
-            // The database is away, or a lock is.
+            // The database is away, or a lock is held.
             for user in users { queue.put(user, at: time.monotonic + Self.delay) }
             throw error
         }
@@ -66,7 +66,7 @@ final class ReadUpdater {
     private func send(_ phones: [BadgePhone], at time: HubTime) {
         let pushes = phones.filter { !isReading($0, at: time.monotonic) && !context.outbox.isBad($0.destination.token) }
             .compactMap { phone in
-                // One that shows nothing but a number is no background push: the system sets it, and wakes no app.
+                // A push with nothing but a number is not a background push: the system sets the number, and wakes no app.
                 BadgePayload(phone.badge).bytes(for: phone.destination.kind).map { payload in
                     Push(
                         to: .device(phone.destination), type: .alert, priority: 5,
@@ -79,21 +79,21 @@ final class ReadUpdater {
         context.outbox.sendUntracked(pushes)
     }
 
-    /// Whether the phone's app is on the screen: it is the one that reads, or sets its icon itself.
+    /// Whether the phone's app is on the screen: the user reads there, or the app sets its icon itself.
     private func isReading(_ phone: BadgePhone, at now: Int64) -> Bool {
         guard let session = phone.session else { return false }
         return context.presence.devices.isShown(DeviceKey.makeKey(user: phone.user, session: session))
     }
 }
 
-/// Where read positions are, as the operator has configured it.
+/// The operator's configuration of read positions.
 package struct ReadPositions: Sendable {
-    /// The columns that say up to where somebody has read, by `SCHEMA.TABLE`.
+    /// The columns that contain read positions, by `SCHEMA.TABLE`.
     package var columns: [Name: Name]
-    /// The columns of the same tables that say who, and which conversation.
+    /// The columns of the same tables that name the user, and the conversation.
     package var user: Name
     package var conversation: Name
-    /// The column of messages that is compared with them.
+    /// The column of messages to compare them with.
     package var message: Name
 
     package init(columns: [Name: Name], user: Name, conversation: Name, message: Name) {
@@ -112,7 +112,7 @@ extension PushRules {
     /// Whether a change may have moved a read position.
     func isReading(_ change: RowChange) -> Bool { change.operation != .delete && isOfReading(change.table) }
 
-    /// The position that a change has moved; nil where it did not.
+    /// Returns the position that a change has moved; nil if it moved none.
     func readPosition(_ change: RowChange) -> ReadPosition? {
         guard let reading, isReading(change),
             let column = reading.columns[change.table.fullName],
@@ -120,14 +120,14 @@ extension PushRules {
             let user = Self.text(record[reading.user.text]),
             let conversation = Self.text(record[reading.conversation.text])
         else { return nil }
-        // Of a row from the WAL the old one may not be known.
+        // A row from the WAL may come without its old version.
         if let old = change.oldRecord.flatMap({ JSON(trusted: $0[...])[column.text] }), Self.text(old) == position {
             return nil
         }
         return ReadPosition(user: user, conversation: conversation, position: position, place: change.id)
     }
 
-    /// Where a message lies among those of its conversation.
+    /// Returns the position of a message in its conversation.
     func written(_ change: RowChange) -> Name? {
         guard let reading, let record = change.record else { return nil }
         return Self.text(JSON(trusted: record[...])[reading.message.text])

@@ -6,25 +6,25 @@ import Stores
 import Wire
 import Workers
 
-/// Rows that are pushed when a time in them has come (`alerts.timed`): claims those that are due, reads them again, asks who is to
-/// hear of them, and puts their alerts into the queue. Confined to the worker's thread.
+/// Rows that are pushed when a time in them has come (`alerts.timed`): claims the due ones, reads them again, asks for their audience,
+/// and queues their alerts. Confined to the worker's thread.
 ///
-/// The application's table is the schedule, so nothing has to be remembered of a row before it is due: a row that is moved, deleted
-/// or done, whoever did it and whether or not a hub ran, is so when its time comes. The feed only hastens what is written behind its
-/// time.
+/// The application's table is the schedule, so nothing has to be remembered of a row before it is due: a row that was moved, deleted or
+/// done, by any client and with or without a running hub, is found in that state when its time comes. The feed only speeds up rows that
+/// are written after their time.
 final class TimedRows {
     private let context: PushContext
     private let tables: TimedTables
     private let alerts: AlertSender
-    /// By the places of the sources.
+    /// The schedules, in the order of the sources.
     private var schedules: [TimedSchedule]
     private var opened: Set<Name> = []
-    /// Claims of this hub that nothing was made of yet.
+    /// Claims of this hub that are not settled yet.
     private var claims: [Claim] = []
     private var known: Set<Name> = []
-    /// How many of them each column has.
+    /// The number of claims for each column.
     private var waiting: [Name: Int] = [:]
-    /// Keys of rows that were written, by the places of their sources.
+    /// Keys of written rows, by the index of their source.
     private var hints: [Int: [Name]] = [:]
     private var hinted = 0
     private var budget = TimedBudget()
@@ -33,13 +33,13 @@ final class TimedRows {
     private var nextRetake: Int64 = 0
     private var warnings: RateLimitedLog
 
-    /// Rows whose audience was asked for, as their time had come.
+    /// Rows whose audience was asked for because their time had come.
     private(set) var count = 0
     /// Rows that were pushed long after their time.
     private(set) var late = 0
-    /// Rows that nobody was alerted of though it was their time: too old when a hub could send again, or Postgres did not answer.
+    /// Rows whose time had come but that no user was alerted of: too old when a hub could send again, or not answered by Postgres.
     private(set) var lost = 0
-    /// Alerts that one user would have got beyond what one gets in a minute.
+    /// Alerts withheld because they exceeded one user's limit per minute.
     private(set) var withheld = 0
 
     private struct Claim {
@@ -50,18 +50,18 @@ final class TimedRows {
         var tries = 0
     }
 
-    /// Rows that are read, and whose audience is asked for, at once.
+    /// The maximum number of rows that are read, and whose audience is asked for, at once.
     private static let batch = 500
-    /// Rows that one look claims: after that it reads those anew that it has passed.
+    /// The maximum number of rows that one look claims: after that it reads again the rows it has passed.
     private static let mostTaken = 2000
-    /// Claims of one column that may wait: a hub that is killed leaves no more than that to others.
+    /// The maximum number of waiting claims of one column: a killed hub leaves no more than that to others.
     private static let mostClaims = 4000
-    /// Looks within one turn of the worker, so that messages wait for no table.
+    /// Looks within one turn of the worker, so that messages do not wait for a table.
     private static let looksPerTurn = 8
     private static let mostHints = 10_000
     private static let retakePeriod: Int64 = 1000
-    /// How long an audience is asked for that does not answer, and the pauses between: at first, and at the most. Nothing but the
-    /// row itself waits meanwhile.
+    /// The time after which an unanswered audience is abandoned, and the first and the longest pause between questions. Only the row
+    /// itself waits meanwhile.
     private static let patience: Int64 = 600_000
     private static let pause: Int64 = 1000
     private static let longestPause: Int64 = 60_000
@@ -74,7 +74,7 @@ final class TimedRows {
         warnings = RateLimitedLog(logger: context.logger)
     }
 
-    /// When there is something to do, in monotonic milliseconds; nil where no column is configured.
+    /// The time of the next work, in monotonic milliseconds; nil if no column is configured.
     var nextDue: Int64? {
         guard !tables.isEmpty else { return nil }
         var next = min(nextRetake, claims.lazy.map(\.nextTry).min() ?? .max)
@@ -86,7 +86,7 @@ final class TimedRows {
 
     private func hasRoom(_ table: TimedTable) -> Bool { waiting[table.source.name, default: 0] < Self.mostClaims }
 
-    /// Rows were written: those that are due already need not wait to be found.
+    /// Notes written rows: those already due need not wait to be found.
     func note(_ changes: [RowChange]) {
         for change in changes {
             guard let record = change.record else { continue }
@@ -100,7 +100,7 @@ final class TimedRows {
         }
     }
 
-    /// Forgets what this hub's last connection had claimed: it is taken over from there.
+    /// Forgets the claims of this hub's last connection: they are taken over from the database.
     func reconnected() {
         claims = []
         known = []
@@ -108,7 +108,7 @@ final class TimedRows {
         nextRetake = 0
     }
 
-    /// Puts the alerts of rows whose time has come into the queue.
+    /// Queues the alerts of rows whose time has come.
     func advance(_ store: PushStore) throws {
         guard let statement = context.rules.audience, !tables.isEmpty else { return }
         try tables.refresh(store, isExact: false)
@@ -200,7 +200,7 @@ final class TimedRows {
 
     // MARK: Alerting
 
-    /// One batch a turn, so that messages wait for no more.
+    /// Settles one batch a turn, so that messages wait for no more.
     private func settleDue(_ statement: String, _ store: PushStore) throws {
         let now = context.now.monotonic
         let batch = Array(claims.lazy.filter { $0.nextTry <= now }.prefix(trials.mostRows ?? Self.batch))
@@ -208,7 +208,7 @@ final class TimedRows {
         try tables.refresh(store, isExact: true)
         var left: [Claim] = []
         if trials.isHopeless {
-            // A write that always works: where it fails, too, no row is to blame.
+            // A write that always works: if it fails, too, no row is to blame.
             try store.heartbeat()
             try store.settleTimed([(first.claim, "refused")])
             lost += 1
@@ -219,7 +219,7 @@ final class TimedRows {
                 """)
         } else {
             do { left = try alert(batch, statement, store) } catch {
-                // Nobody else's pushes may wait for one row for ever.
+                // Other users' pushes must not wait for one row for ever.
                 let mayPass = (error as? PostgresError)?.mayPass ?? false
                 trials.batchFailed(at: first.claim.message, rows: batch.count, mayPass: mayPass, at: .now)
                 throw error
@@ -234,7 +234,7 @@ final class TimedRows {
         alerts.lookNow()
     }
 
-    /// - Returns: what is to be asked about again.
+    /// - Returns: the claims to ask about again.
     private func alert(_ batch: [Claim], _ statement: String, _ store: PushStore) throws -> [Claim] {
         var outcomes: [(claim: TimedClaim, outcome: String)] = []
         var left: [Claim] = []
@@ -292,7 +292,7 @@ final class TimedRows {
         return (claim, members == nil ? "nobody" : "alerted")
     }
 
-    /// Whoever the audience names hears of it, connected or not: of a time that has come nothing goes by socket.
+    /// Drafts the alert for a member of the audience, connected or not: a time that has come is announced by no socket.
     private func draft(for member: AudienceMember, of row: RowChange, _ claim: TimedClaim) -> AlertDraft? {
         let time = context.now
         let expiresAt = claim.due / 1000 + context.rules.alertLife
@@ -311,14 +311,14 @@ final class TimedRows {
         if let badge = member.badge { variables.set("badge", badge) }
         if let id = row.messageID { variables.set("message_id", id) }
         variables.set("due_at", claim.due / 1_000_000)
-        // Before all messages: it is due now, and waits for none that is held.
+        // Before all messages: the alert is due now, and does not wait for a held one.
         return AlertDraft(
             message: claim.message, user: member.user, conversation: notification.conversation,
             variables: variables.json, expiresAt: expiresAt, state: .due, reason: .always,
             place: 0)
     }
 
-    /// Says what was late, and what is lost.
+    /// Logs late and lost rows.
     private func report(_ outcomes: [(claim: TimedClaim, outcome: String)]) {
         let now = context.now.unix
         var (behind, most) = (0, Int64(0))

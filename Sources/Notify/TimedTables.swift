@@ -3,11 +3,11 @@ import Stores
 import Wire
 import Workers
 
-/// The tables of `alerts.timed` as the database has them now. Confined to the worker's thread.
+/// The tables of `alerts.timed` in their present state in the database. Confined to the worker's thread.
 final class TimedTables {
     let sources: [TimedSource]
     private let context: PushContext
-    /// In the order of the sources; nil where nothing of a column can be pushed.
+    /// In the order of the sources; nil if nothing of a column can be pushed.
     private(set) var tables: [TimedTable?]
     private var version = ""
     /// In monotonic milliseconds.
@@ -15,11 +15,11 @@ final class TimedTables {
     private var versionReadAt: Int64?
     private var warnings: RateLimitedLog
 
-    /// An index is not of the catalog's version: whether there is one now is looked at anew.
+    /// Indices are not part of the catalog's version: this is how often the hub checks for a new one.
     private static let examinationPeriod: Int64 = 30_000
-    /// The same where something is wrong, which somebody may be putting right.
+    /// The same while something is wrong, which the operator may be fixing.
     private static let troubledPeriod: Int64 = 5000
-    /// As often as the feed looks.
+    /// As often as the feed checks.
     private static let versionPeriod: Int64 = 500
 
     init(_ context: PushContext) {
@@ -31,13 +31,13 @@ final class TimedTables {
 
     var isEmpty: Bool { sources.isEmpty }
 
-    /// A statement about a table failed: it may not be as it was.
+    /// Has the tables examined again, because a statement about one failed: it may have changed.
     func doubt() { nextExamination = 0 }
 
     func table(_ source: Name) -> TimedTable? { tables.first { $0?.source.isNamed(source) ?? false } ?? nil }
 
-    /// Looks whether the tables are as they were: from time to time, and as exactly as the feed does where rows are read whose
-    /// readers policies decide on.
+    /// Checks for changes of the tables: from time to time, and as closely as the feed does when rows are read whose readers are
+    /// decided by policies.
     func refresh(_ store: PushStore, isExact: Bool) throws {
         let now = context.now.monotonic
         let isVersionDue = isExact && versionReadAt.map { now - $0 >= Self.versionPeriod } ?? true
@@ -54,18 +54,18 @@ final class TimedTables {
     }
 }
 
-/// Which of some alerts are of rows whose time has come, and what their rows say now.
+/// The alerts that belong to rows whose time has come, and the present state of those rows.
 struct TimedVerdicts {
     /// The row is due and not done.
     var due: Set<Name> = []
-    /// It is gone, moved or done since the alert was put into the queue.
+    /// The row is gone, moved or done since the alert was queued.
     var over: Set<Name> = []
-    /// It cannot be read now.
+    /// The row cannot be read now.
     var unknown: Set<Name> = []
 
     init() {}
 
-    /// Asks the database; nothing where no column is configured.
+    /// Asks the database; does nothing if no column is configured.
     init(on alerts: [DueAlert], _ tables: TimedTables, _ store: PushStore) throws {
         guard !tables.isEmpty, !alerts.isEmpty else { return }
         let claims = try store.timedClaims(of: Set(alerts.map(\.message)))
@@ -73,7 +73,7 @@ struct TimedVerdicts {
         try tables.refresh(store, isExact: true)
         for (source, claims) in Dictionary(grouping: claims, by: \.source) {
             guard let table = tables.table(source) else {
-                // A column that is not configured any more keeps what was decided while it was.
+                // Alerts of a column that is no longer configured keep their earlier decision.
                 let isKnown = tables.sources.contains { $0.isNamed(source) }
                 for claim in claims { if isKnown { unknown.insert(claim.message) } else { due.insert(claim.message) } }
                 continue

@@ -19,8 +19,8 @@ package struct Push: Sendable {
     package let lane: Name
     /// Whether this one replaces an earlier one of the same lane that has not left yet.
     package let replaces: Bool
-    /// Whether it goes again, under the same id, when it left and was never answered. Not for Live Activities: a state
-    /// may be old by then, so they end `.unanswered`, and whoever keeps the state sends the latest. And not to services that know no ids.
+    /// Whether it is sent again, under the same id, after it left and was never answered. Not for Live Activities: a state may be old
+    /// by then, so they end `.unanswered`, and the owner of the state sends the latest. Nor for services that know no ids.
     package let resendsWhenUnanswered: Bool
     /// The time after which it is not worth sending, in milliseconds since 1970.
     package internal(set) var deadline: Int64
