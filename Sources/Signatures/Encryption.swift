@@ -1,20 +1,20 @@
 import CCrypto
 
-/// The curve P-256 as far as it is about raw numbers.
+/// The curve P-256 in terms of raw numbers.
 package enum P256 {
-    /// The bytes of a private key, and of a secret that two agree on.
+    /// The bytes of a private key, and of a shared secret.
     package static let scalarLength = Int(ROOST_P256_SCALAR)
-    /// The bytes of a public key: a point that is not compressed (SEC 1, section 2.3.3).
+    /// The bytes of a public key: an uncompressed point (SEC 1, section 2.3.3).
     package static let pointLength = Int(ROOST_P256_POINT)
 
     package static func isPoint(_ bytes: [UInt8]) -> Bool { bytes.count == pointLength && roost_p256_is_point(bytes) }
 
-    /// Agrees with the owner of a public key on a secret (ECDH; NIST SP 800-56A, section 5.7.1.2).
+    /// Agrees on a secret with the owner of a public key (ECDH; NIST SP 800-56A, section 5.7.1.2).
     ///
     /// - Parameters:
-    ///   - scalar: the own private key, 32 bytes, the most significant first.
-    ///   - point: the other one's public key.
-    /// - Returns: the own public key and the secret; nil for numbers that are no keys.
+    ///   - scalar: our private key, 32 bytes, the most significant first.
+    ///   - point: the other side's public key.
+    /// - Returns: our public key and the secret; nil if a number is not a key.
     package static func exchange(scalar: [UInt8], with point: [UInt8]) -> (point: [UInt8], secret: [UInt8])? {
         guard scalar.count == scalarLength, point.count == pointLength else { return nil }
         var isKey = false
@@ -28,13 +28,13 @@ package enum P256 {
 }
 
 extension P256PrivateKey {
-    /// - Parameter scalar: 32 bytes, the most significant first. Nil for a number that is no private key.
+    /// - Parameter scalar: 32 bytes, the most significant first. Nil for a number that is not a private key.
     package convenience init?(scalar: [UInt8]) {
         guard scalar.count == P256.scalarLength else { return nil }
         self.init(roost_key_p256_private(scalar))
     }
 
-    /// The public key: 65 bytes. Nil where memory is short.
+    /// The public key: 65 bytes. Nil if memory is short.
     package var point: [UInt8]? {
         let bytes = [UInt8](unsafeUninitializedCapacity: P256.pointLength) { buffer, count in
             count = roost_key_p256_point(key, buffer.baseAddress) ? P256.pointLength : 0
@@ -43,7 +43,7 @@ extension P256PrivateKey {
     }
 }
 
-/// Keys that are derived from secrets by HKDF with SHA-256 (RFC 5869).
+/// Keys derived from secrets by HKDF with SHA-256 (RFC 5869).
 package struct DerivedKeys {
     private let key: MessageAuthenticationKey
 
@@ -65,7 +65,7 @@ package enum AES128GCM {
     package static let nonceLength = Int(ROOST_GCM_NONCE)
     package static let tagLength = Int(ROOST_GCM_TAG)
 
-    /// The encrypted text and its tag; nil where memory is short.
+    /// Returns the encrypted text and its tag; nil if memory is short.
     package static func seal(_ text: [UInt8], key: [UInt8], nonce: [UInt8]) -> [UInt8]? {
         precondition(key.count == keyLength && nonce.count == nonceLength)
         let sealed = [UInt8](unsafeUninitializedCapacity: text.count + tagLength) { buffer, count in

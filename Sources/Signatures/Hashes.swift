@@ -1,6 +1,6 @@
 import CCrypto
 
-/// The hashes of SHA-2 (FIPS 180-4) that signatures and message authentication codes are made of.
+/// The SHA-2 hashes (FIPS 180-4) used for signatures and message authentication codes.
 package enum HashFunction: Sendable {
     case sha256, sha384, sha512
 
@@ -12,16 +12,16 @@ package enum HashFunction: Sendable {
         }
     }
 
-    /// The hash of `bytes`: 32, 48 or 64 bytes.
+    /// Returns the hash of `bytes`: 32, 48 or 64 bytes.
     package func hash(_ bytes: [UInt8]) -> [UInt8] {
         filled(atMost: Int(ROOST_LONGEST_HASH)) { roost_hash(cValue, bytes, bytes.count, $0) }
     }
 }
 
-/// A secret that message authentication codes are computed with (HMAC, RFC 2104), for one hash.
+/// A secret for message authentication codes (HMAC, RFC 2104), for one hash.
 ///
-/// `@unchecked` because of the pointer: libcrypto's state is written by the initializer alone and copied for each code, so
-/// that any thread may use it; it is freed with the last reference.
+/// `@unchecked` because of the pointer: libcrypto's state is written only by the initializer and copied for each code, so that any
+/// thread may use it; it is freed with the last reference.
 package final class MessageAuthenticationKey: @unchecked Sendable {
     private let state: OpaquePointer
 
@@ -34,7 +34,7 @@ package final class MessageAuthenticationKey: @unchecked Sendable {
 
     deinit { roost_mac_free(state) }
 
-    /// The code of `bytes`, as long as the hash is.
+    /// Returns the code of `bytes`, as long as the hash.
     package func code(for bytes: [UInt8]) -> [UInt8] {
         filled(atMost: Int(ROOST_LONGEST_HASH)) { roost_mac_code(state, bytes, bytes.count, $0) }
     }
@@ -46,7 +46,7 @@ package final class MessageAuthenticationKey: @unchecked Sendable {
     }
 }
 
-/// An array that C fills: `write` gets its start and returns how many bytes it wrote, 0 only where memory was short.
+/// Makes an array that C fills: `write` gets its start and returns the number of bytes written, 0 only if memory was short.
 private func filled(atMost capacity: Int, _ write: (UnsafeMutablePointer<UInt8>?) -> Int) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
         count = write(buffer.baseAddress)

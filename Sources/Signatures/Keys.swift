@@ -1,12 +1,12 @@
 import CCrypto
 
-/// A way to sign with a key pair, as JWTs do it (RFC 7518, section 3.1; RFC 8037, section 3.1).
+/// A signature scheme of JWTs (RFC 7518, section 3.1; RFC 8037, section 3.1).
 package enum SignatureScheme: Sendable {
     /// RSASSA-PKCS1-v1_5.
     case rsa(HashFunction)
     /// RSASSA-PSS with a salt as long as the hash.
     case rsaPSS(HashFunction)
-    /// ECDSA. A signature is r and s side by side, each as long as the curve's coordinates, and not DER.
+    /// ECDSA. A signature is r and s side by side, each as long as the curve's coordinates, not DER.
     case ecdsa(HashFunction)
     /// EdDSA with the curve of the same name.
     case ed25519
@@ -21,7 +21,7 @@ package enum SignatureScheme: Sendable {
     }
 }
 
-/// The elliptic curves of NIST that ECDSA is used with here.
+/// The NIST curves used with ECDSA.
 package enum EllipticCurve: Sendable {
     case p256, p384, p521
 
@@ -34,10 +34,10 @@ package enum EllipticCurve: Sendable {
     }
 }
 
-/// A public key, which verifies signatures. Every initializer returns nil for numbers that are no key, and for a key that
-/// is too weak to be trusted or too large to be checked on an event loop (bounds: CCrypto.h).
+/// A public key, which verifies signatures. Every initializer returns nil for numbers that are not a key, and for a key that is too
+/// weak to be trusted or too large to be checked on an event loop (bounds: CCrypto.h).
 ///
-/// `@unchecked` because of the pointer: libcrypto's key is not written to once it is made, so that any thread may use it
+/// `@unchecked` because of the pointer: libcrypto's key is not written to after its creation, so that any thread may use it
 /// (openssl-threads(7)); it is freed with the last reference.
 package final class PublicKey: @unchecked Sendable {
     private let key: OpaquePointer
@@ -49,22 +49,22 @@ package final class PublicKey: @unchecked Sendable {
 
     deinit { roost_key_free(key) }
 
-    /// An RSA key. The numbers are unsigned, the most significant byte first.
+    /// Makes an RSA key. The numbers are unsigned, the most significant byte first.
     package convenience init?(modulus: [UInt8], exponent: [UInt8]) {
         self.init(roost_key_rsa(modulus, modulus.count, exponent, exponent.count))
     }
 
-    /// A point of a curve. Coordinates have the curve's length, the most significant byte first.
+    /// Makes a key from a point of a curve. Coordinates have the curve's length, the most significant byte first.
     package convenience init?(_ curve: EllipticCurve, x: [UInt8], y: [UInt8]) {
         self.init(roost_key_ec(curve.cValue, x, x.count, y, y.count))
     }
 
-    /// The 32 bytes of a key of Ed25519 (RFC 8032, section 5.1.5).
+    /// Makes a key from the 32 bytes of an Ed25519 key (RFC 8032, section 5.1.5).
     package convenience init?(ed25519 bytes: [UInt8]) {
         self.init(roost_key_ed25519(bytes, bytes.count))
     }
 
-    /// Whether the owner of this key signed `bytes`. False for a scheme that is not this kind of key's.
+    /// Whether the owner of this key signed `bytes`. False for a scheme of another kind of key.
     package func verifies(_ signature: [UInt8], of bytes: [UInt8], _ scheme: SignatureScheme) -> Bool {
         let (scheme, hash) = scheme.cValue
         return roost_key_verify(key, scheme, hash, signature, signature.count, bytes, bytes.count)
@@ -73,7 +73,7 @@ package final class PublicKey: @unchecked Sendable {
 
 /// A private key of the curve P-256, which signs and agrees on secrets.
 ///
-/// `@unchecked` because of the pointer, for the reason that `PublicKey` gives.
+/// `@unchecked` because of the pointer, for the reason given at `PublicKey`.
 package final class P256PrivateKey: @unchecked Sendable {
     let key: OpaquePointer
 
@@ -90,7 +90,7 @@ package final class P256PrivateKey: @unchecked Sendable {
 
     deinit { roost_key_free(key) }
 
-    /// The signature of `bytes` by ECDSA with SHA-256 (ES256 of RFC 7518, section 3.4): 64 bytes. Nil where memory is short.
+    /// Signs `bytes` by ECDSA with SHA-256 (ES256 of RFC 7518, section 3.4): 64 bytes. Returns nil if memory is short.
     package func signature(of bytes: [UInt8]) -> [UInt8]? {
         let signature = [UInt8](unsafeUninitializedCapacity: Int(ROOST_LONGEST_SIGNATURE)) { buffer, count in
             count = roost_key_sign(key, ROOST_ECDSA, ROOST_SHA256, bytes, bytes.count, buffer.baseAddress)
@@ -101,7 +101,7 @@ package final class P256PrivateKey: @unchecked Sendable {
 
 /// A private RSA key, which signs.
 ///
-/// `@unchecked` because of the pointer, for the reason that `PublicKey` gives.
+/// `@unchecked` because of the pointer, for the reason given at `PublicKey`.
 package final class RSAPrivateKey: @unchecked Sendable {
     private let key: OpaquePointer
 
@@ -114,8 +114,8 @@ package final class RSAPrivateKey: @unchecked Sendable {
 
     deinit { roost_key_free(key) }
 
-    /// The signature of `bytes` by RSASSA-PKCS1-v1_5 with SHA-256 (RS256 of RFC 7518, section 3.3), as long as the key. Nil where memory
-    /// is short.
+    /// Signs `bytes` by RSASSA-PKCS1-v1_5 with SHA-256 (RS256 of RFC 7518, section 3.3), as long as the key. Returns nil if memory is
+    /// short.
     package func signature(of bytes: [UInt8]) -> [UInt8]? {
         let signature = [UInt8](unsafeUninitializedCapacity: Int(ROOST_LONGEST_SIGNATURE)) { buffer, count in
             count = roost_key_sign(key, ROOST_RSA_PKCS1, ROOST_SHA256, bytes, bytes.count, buffer.baseAddress)

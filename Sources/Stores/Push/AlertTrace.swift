@@ -1,7 +1,7 @@
 package import Postgres
 package import Wire
 
-/// What became of alerts and why, as the queue remembers it: for `roost alerts` and the operator's page.
+/// The outcomes of alerts and their reasons, as remembered by the queue: for `roost alerts` and the operator's page.
 package enum AlertTrace {
     /// One alert: a message for a user.
     package struct Entry: Sendable, Equatable {
@@ -9,13 +9,13 @@ package enum AlertTrace {
         package let user: Name
         /// `due`, `held`, `elsewhere`, `dropped`, `taken` or `expired`, as `roost.alert.state` has it.
         package let state: String
-        /// A word of `AlertReason`; nil for one that an older hub put there.
+        /// A word of `AlertReason`; nil for an alert queued by an older hub.
         package let reason: String?
-        /// When it was put into the queue, in milliseconds since 1970.
+        /// The time when it was queued, in milliseconds since 1970.
         package let createdAt: Int64
-        /// When it was taken to be sent, or when it is decided on at the latest; nil where neither is to be said.
+        /// The time when it was taken to be sent, or the latest time of the decision on it; nil if neither applies.
         package let at: Int64?
-        /// The phones that it was sent to, each as the beginning of its token, and what Apple said; nil where there is none.
+        /// The phones that it was sent to, each as the beginning of its token, and Apple's answer; nil if there is none.
         package let phones: String?
     }
 
@@ -44,7 +44,7 @@ package enum AlertTrace {
     package static func read(
         _ subject: Subject, limit: Int, on connection: PostgresConnection, within patience: Duration
     ) throws -> [Entry] {
-        // libpq would cut it off at a NUL, and it would name something else.
+        // libpq would truncate it at a NUL, and it would name something else.
         guard !subject.text.utf8.contains(0) else { return [] }
         let rows = try connection.query(subject.statement, [subject.text, String(limit)], within: patience)
         return (0..<rows.count).compactMap { row in

@@ -2,12 +2,12 @@ package import Logging
 import Postgres
 import Workers
 
-/// Reads what became of alerts for the operator's page, one question at a time.
+/// Reads the outcomes of alerts for the operator's page, one question at a time.
 ///
-/// It has a thread and a session of its own, so that no alert waits because somebody is curious: in a long queue a question takes
-/// seconds. The thread begins with the first question, and the session ends when none has come for a while. Safe from any thread.
+/// It has a thread and a session of its own, so that no alert waits for a visitor of the page: in a long queue a question takes
+/// seconds. The thread starts with the first question, and the session ends when none has come for a while. Safe from any thread.
 package final class AlertTraceReader: Sendable {
-    /// The newest alerts, or a sentence that says why there are none.
+    /// The newest alerts, or a sentence that explains why there are none.
     package enum Answer: Sendable, Equatable {
         case found([AlertTrace.Entry])
         case failed(String)
@@ -30,11 +30,11 @@ package final class AlertTraceReader: Sendable {
     private let thread = WorkerThread(named: "roost-trace")
     private let stopSignal = StopSignal()
 
-    /// Questions that may wait; more are refused at once.
+    /// The maximum number of waiting questions; more are refused at once.
     private static let mostWaiting = 16
-    /// For how long the session is kept for another question.
+    /// The time that the session is kept for another question.
     private static let idle = Duration.seconds(30)
-    /// For the server to answer at all: it ends the statement itself before (`TraceSession`).
+    /// The longest wait for any answer of the server, which itself ends the statement earlier (`TraceSession`).
     private static let patience = Duration.seconds(5)
 
     package init(conninfo: String, logger: Logger) {
@@ -42,8 +42,8 @@ package final class AlertTraceReader: Sendable {
         self.logger = logger
     }
 
-    /// Asks for the newest alerts of a subject. Never waits; the answer comes on the reader's thread, or at once where too many
-    /// questions wait.
+    /// Asks for the newest alerts of a subject. Never waits; the answer comes on the reader's thread, or at once if too many questions
+    /// wait.
     package func read(
         _ subject: AlertTrace.Subject, limit: Int, then reply: @escaping @Sendable (Answer) -> Void
     ) {
@@ -56,7 +56,7 @@ package final class AlertTraceReader: Sendable {
         thread.start { [self] in run() }
     }
 
-    /// Ends the thread; what is not answered by then stays so.
+    /// Ends the thread; questions still open stay unanswered.
     package func stop() {
         let deadline = ContinuousClock.now + .seconds(1)
         mailbox.post { $0.isStopping = true }

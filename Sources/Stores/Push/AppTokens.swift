@@ -7,14 +7,14 @@ import Workers
 /// users registered.
 ///
 /// The statement has the parameter `$1::text[]`, users, and returns the columns `user_id` and `token`, and `environment`, `bundle` and
-/// `kind` where the application knows them; of a browser (`web`) the endpoint is the token, and `p256dh` and `auth` are its keys. It cannot
-/// write, and has two seconds.
+/// `kind` if the application knows them; for a browser (`web`) the endpoint is the token, and `p256dh` and `auth` are its keys. The
+/// statement cannot write, and has two seconds.
 package struct AppTokens: Sendable {
-    /// What became of a question.
+    /// The result of a question.
     struct Answer {
-        /// Phones came or went.
+        /// True if phones were added or removed.
         var isChanged = false
-        /// Users of whom the statement did not say anything now, for a reason that passes.
+        /// Users for whom the statement returned nothing now, for a temporary reason.
         var unanswered: Set<Name> = []
     }
 
@@ -23,13 +23,13 @@ package struct AppTokens: Sendable {
     private let environment: PushEnvironment
     private let bundle: Name
 
-    /// Users of one question.
+    /// The maximum number of users in one question.
     private static let mostUsers = 1000
-    /// For one call: who is not asked about by then is asked about another time.
+    /// The time for one call: users not asked about by then are asked about another time.
     private static let patience = Duration.seconds(5)
 
     /// - Parameters:
-    ///   - environment: of tokens of which the statement does not say it.
+    ///   - environment: of tokens for which the statement returns none.
     ///   - bundle: the same.
     package init(_ statement: String, environment: PushEnvironment, bundle: Name) {
         let bare = ["statement": AudienceStatement.bare(statement)]
@@ -39,10 +39,10 @@ package struct AppTokens: Sendable {
         self.bundle = bundle
     }
 
-    /// Asks what phones some users have, and notes what changed.
+    /// Asks for the phones of some users, and stores the changes.
     ///
-    /// A statement that fails is a complaint in the log, once a minute; phones stay as they are known then.
-    /// - Throws: `PostgresError` where the database does not answer.
+    /// A statement that fails is a warning in the log, once a minute; the known phones stay.
+    /// - Throws: `PostgresError` if the database does not answer.
     func refresh(
         _ users: Set<Name>, on connection: PostgresConnection, _ warnings: inout RateLimitedLog
     ) throws -> Answer {
@@ -69,7 +69,7 @@ package struct AppTokens: Sendable {
                     answer.unanswered.formUnion(part)
                     continue
                 }
-                // One user that it cannot take must not keep the others.
+                // One user that the statement fails for must not block the others.
                 guard part.count > 1, try rehearsal(on: connection) == nil else {
                     warnings.logWarning(
                         "alerts.tokens fails, so phones that the application keeps are not alerted; correct it, or what "
@@ -84,7 +84,7 @@ package struct AppTokens: Sendable {
         return answer
     }
 
-    /// Why it fails where there is nobody to ask about; nil if it does not.
+    /// Returns the statement's error for an empty list of users; nil if it does not fail.
     private func rehearsal(on connection: PostgresConnection) throws -> PostgresError? {
         do {
             _ = try rows([Self.list([]), "1"], of: sql, on: connection)
@@ -94,7 +94,7 @@ package struct AppTokens: Sendable {
         }
     }
 
-    /// A phone as the application has it.
+    /// A phone in the application's data.
     private struct Said: Hashable {
         let user: Name
         let destination: PushDestination
@@ -115,7 +115,7 @@ package struct AppTokens: Sendable {
         }
     }
 
-    /// - Returns: nil where it says more than it may.
+    /// - Returns: nil if the statement returns more than it may.
     private func said(
         of users: ArraySlice<Name>, on connection: PostgresConnection, _ warnings: inout RateLimitedLog
     ) throws -> Set<Said>? {
@@ -182,7 +182,7 @@ package struct AppTokens: Sendable {
         return WebPushKeys(publicKey: publicKey, secret: secret)
     }
 
-    /// Notes what the application has of some users, where it differs from what is known.
+    /// Stores the application's phones of some users, if they differ from the known ones.
     private func note(
         _ said: Set<Said>, of users: ArraySlice<Name>, on connection: PostgresConnection, _ answer: inout Answer,
         _ warnings: inout RateLimitedLog
@@ -192,7 +192,7 @@ package struct AppTokens: Sendable {
         var compared = try connection.query(AppTokenSQL.compareTokens, columns)
         let owners = (0..<compared.count).compactMap { compared.name($0, 0) }.prefix(Self.mostUsers)
         if !owners.isEmpty {
-            // A phone that changed hands: whether the one before still has it is the application's to say.
+            // A phone that changed hands: only the application can tell whether the former owner still has it.
             guard let others = try self.said(of: owners, on: connection, &warnings) else { return }
             said.formUnion(others)
             users += owners
@@ -224,7 +224,7 @@ package struct AppTokens: Sendable {
         return list.literal
     }
 
-    /// Which users have a phone for alerts, be it registered or the application's.
+    /// Returns the users who have a phone for alerts, either registered or the application's.
     static func usersWithPhones(
         among users: Set<Name>, on connection: PostgresConnection
     ) throws -> Set<Name> {
@@ -233,12 +233,12 @@ package struct AppTokens: Sendable {
         return Set((0..<rows.count).compactMap { rows.name($0, 0) })
     }
 
-    /// For `roost doctor`: runs it for nobody, and looks for its columns.
+    /// For `roost doctor`: runs the statement for no users, and looks for its columns.
     package func examine(on connection: PostgresConnection) throws {
         _ = try rows([Self.list([])], of: examination, on: connection)
     }
 
-    /// For `roost doctor`: the plan of it, without running it.
+    /// For `roost doctor`: plans the statement without running it.
     package func plan(on connection: PostgresConnection) throws {
         _ = try connection.query("explain " + examination, [Self.list([])])
     }

@@ -6,9 +6,9 @@ import Postgres
 import Wire
 import Workers
 
-/// Asks the operator's statement who is to hear of changes, and puts up with one that fails.
+/// Asks the operator's statement for the audience of changes, and tolerates one that fails.
 struct AudienceQuery: ~Copyable {
-    /// Somebody the statement names.
+    /// A user named by the statement.
     struct Candidate {
         let index: Int
         let user: Name
@@ -16,13 +16,13 @@ struct AudienceQuery: ~Copyable {
         let isMuted: Bool
         let badge: Int?
         var hasDevice: Bool
-        /// A phone or an activity is registered.
+        /// True if a phone or an activity is registered.
         let isRegistered: Bool
     }
 
     private var entitlement: Entitlement
     private let tokens: AppTokens?
-    /// For one call: what is not asked by then is asked another time.
+    /// The time for one call: questions not asked by then are asked another time.
     private static let patience = Duration.seconds(5)
 
     /// Whether the application itself keeps phones.
@@ -33,7 +33,7 @@ struct AudienceQuery: ~Copyable {
         entitlement = Entitlement(conninfo: conninfo, logger: logger)
     }
 
-    /// - Throws: `PostgresError` where the database does not answer.
+    /// - Throws: `PostgresError` if the database does not answer.
     mutating func audience(
         for changes: [RowChange], _ statement: AudienceStatement, on connection: PostgresConnection,
         _ warnings: inout RateLimitedLog
@@ -51,7 +51,7 @@ struct AudienceQuery: ~Copyable {
         return audience
     }
 
-    /// By halves where the statement fails: one row that it cannot take must not keep the others.
+    /// Splits the question in halves if the statement fails: one row that it fails for must not block the others.
     private func candidates(
         _ asked: [AudienceQuestion.Asked], _ statement: AudienceStatement, _ connection: PostgresConnection,
         _ audience: inout AlertAudience, _ warnings: inout RateLimitedLog
@@ -75,7 +75,7 @@ struct AudienceQuery: ~Copyable {
                         audience.unanswered += part.map(\.index)
                         continue
                     }
-                    // One row that waits for a lock, or fails as if it did, must not keep the others; a table that all wait for does.
+                    // One row that waits for a lock, or fails as if it did, must not block the others; a table that all wait for does.
                     if !isRehearsed, !error.isOutOfTime, try rehearse(statement, connection) != nil {
                         audience.unanswered += part.map(\.index) + parts.flatMap { $0.map(\.index) }
                         return candidates
@@ -97,10 +97,10 @@ struct AudienceQuery: ~Copyable {
         return candidates
     }
 
-    /// Finds out which candidates have a phone: one that they registered, or one that the application keeps. Those who have nothing
-    /// registered are left out, and those of whom the application does not say are asked about another time.
+    /// Finds the candidates with a phone: one that they registered, or one that the application keeps. Those without any registration
+    /// are left out, and those for whom the application gives no answer are asked about another time.
     ///
-    /// - Parameter areKnown: whether it is known of all what they registered.
+    /// - Parameter areKnown: whether the registrations of all candidates are known.
     private func findPhones(
         of candidates: inout [Candidate], areKnown: Bool, _ audience: inout AlertAudience,
         _ connection: PostgresConnection, _ warnings: inout RateLimitedLog
@@ -122,7 +122,7 @@ struct AudienceQuery: ~Copyable {
         }
     }
 
-    /// Why it fails where there is nothing to ask about; nil if it does not.
+    /// Returns the statement's error for an empty question; nil if it does not fail.
     private func rehearse(_ statement: AudienceStatement, _ connection: PostgresConnection) throws -> PostgresError? {
         do {
             _ = try statement.run("[]", on: connection)
@@ -132,7 +132,7 @@ struct AudienceQuery: ~Copyable {
         }
     }
 
-    /// What is about no change that was asked about, and what is said twice, is left out.
+    /// Reads the candidates. Rows about no change in the question, and repetitions, are left out.
     private static func candidates(_ rows: QueryResult, _ part: ArraySlice<AudienceQuestion.Asked>) -> [Candidate] {
         struct Heard: Hashable {
             let index: Int
@@ -145,7 +145,7 @@ struct AudienceQuery: ~Copyable {
                 let variables = rows.bytes(row, 2), indices.contains(index),
                 seen.insert(Heard(index: index, user: user)).inserted
             else { return nil }
-            // Whatever is not clearly "no" is a wish not to be disturbed.
+            // Any value that is not clearly "no" counts as a wish not to be disturbed.
             let isMuted = rows.text(row, 3).map { !["false", "f", "0", "no", "off"].contains($0) } ?? false
             return Candidate(
                 index: index, user: user, variables: Array(variables), isMuted: isMuted,
@@ -162,7 +162,7 @@ struct AudienceQuery: ~Copyable {
         "alerts.audience fails, so nobody is alerted; correct it, or what it rests on (\(error.message))."
     }
 
-    /// Without the message, which may quote what the row says.
+    /// Leaves out the error's message, which may quote the row.
     private static func refused(_ asked: AudienceQuestion.Asked, _ error: PostgresError) -> String {
         "alerts.audience fails for some rows of \(asked.change.table.schema).\(asked.change.table.name), of which nobody is "
             + "alerted (SQLSTATE \(error.sqlState ?? "unknown")); run it with such a row to see why."
@@ -170,8 +170,8 @@ struct AudienceQuery: ~Copyable {
 }
 
 extension PostgresError {
-    /// Whether the very same may go well a little later: locks, deadlocks, deadlines, a lack of resources (Postgres,
-    /// appendix A). Writing in a read-only transaction is not of them: the statement may not write.
+    /// Whether the same statement may succeed a little later: locks, deadlocks, deadlines, a lack of resources (Postgres, appendix A).
+    /// Writing in a read-only transaction is not among them: the statement may not write.
     var isOfTheMoment: Bool {
         guard let sqlState else { return true }
         return ["40", "53", "55", "57", "58"].contains { sqlState.hasPrefix($0) }
@@ -180,21 +180,21 @@ extension PostgresError {
     fileprivate var isOutOfTime: Bool { sqlState == "57014" }
 }
 
-/// Changes as the audience statement's parameter has them.
+/// Changes in the form of the audience statement's parameter.
 struct AudienceQuestion {
-    /// Asked about by one statement.
+    /// The maximum number of changes in one statement.
     static let mostChanges = 500
-    /// Of records in one statement that has more than one.
+    /// The maximum size of the records in a statement with more than one.
     private static let mostBytes = 1_000_000
 
     struct Asked {
-        /// The change's index among those that the caller asked about.
+        /// The change's index in the caller's question.
         let index: Int
         let change: RowChange
         let record: [UInt8]
     }
 
-    /// The rows to ask about. One that is gone has no audience.
+    /// Returns the rows to ask about. A deleted row has no audience.
     static func asked(_ changes: [RowChange]) -> [Asked] {
         changes.enumerated().compactMap { index, change in
             guard !change.isNotification else { return nil }
@@ -202,7 +202,7 @@ struct AudienceQuestion {
         }
     }
 
-    /// What there is to ask about, in pieces that one statement takes.
+    /// Splits the rows to ask about into pieces of one statement each.
     static func pieces(of asked: [Asked]) -> [ArraySlice<Asked>] {
         var pieces: [ArraySlice<Asked>] = []
         var start = 0

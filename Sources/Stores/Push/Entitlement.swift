@@ -6,11 +6,11 @@ import Postgres
 import Wire
 import Workers
 
-/// Decides who of those that the audience statement names may see the row: exactly those to whom a SELECT with the claims
-/// of their newest registration would show it. What cannot be decided is not shown.
+/// Decides which of the users named by the audience statement may see the row: exactly those to whom a SELECT with the claims of their
+/// newest registration would show it. Undecidable rows are not shown.
 ///
-/// Of which of a row's values an alert makes use is the statement's choice; only what it names like a column that the
-/// user's role may not read is taken out.
+/// The statement chooses which of a row's values an alert uses; only values named like a column that the user's role may not read are
+/// removed.
 struct Entitlement: ~Copyable {
     private struct Bearer {
         let role: Name
@@ -21,15 +21,15 @@ struct Entitlement: ~Copyable {
     private var access: [Name: RoleAccess] = [:]
     private var version = ""
     private var readAt: ContinuousClock.Instant?
-    /// As often as the feed looks whether policies and privileges have changed.
+    /// The same interval at which the feed checks for changes of policies and privileges.
     private static let lifetime = Duration.milliseconds(500)
 
     init(conninfo: String, logger: Logger) {
         engine = PolicyEngine(conninfo: conninfo, logger: logger)
     }
 
-    /// - Returns: also the indices of changes that are not decided for somebody, as a policy waits for a lock.
-    /// - Throws: `PostgresError` where the database does not answer.
+    /// - Returns: also the indices of changes that are undecided for some user, because a policy waits for a lock.
+    /// - Throws: `PostgresError` if the database does not answer.
     mutating func members(
         among candidates: [AudienceQuery.Candidate], hearingOf changes: [RowChange],
         on connection: PostgresConnection, _ warnings: inout RateLimitedLog
@@ -62,7 +62,7 @@ struct Entitlement: ~Copyable {
     private mutating func refresh(_ roles: Set<Name>, on connection: PostgresConnection) throws {
         let now = ContinuousClock.now
         if readAt.map({ now - $0 > Self.lifetime }) ?? true {
-            // First: what changes while the rest is read makes the next version differ from this one.
+            // Read first: a change while the rest is read makes the next version differ from this one.
             let current = try CatalogReader.version(from: connection)
             if current != version { access = [:] }
             version = current
@@ -91,7 +91,7 @@ struct Entitlement: ~Copyable {
 }
 
 extension AudienceMember {
-    /// - Parameter columns: of the table that the user's role may read; nil for all.
+    /// - Parameter columns: the columns that the user's role may read; nil for all.
     fileprivate init(_ candidate: AudienceQuery.Candidate, readable columns: Set<Name>?, of table: Table) {
         change = candidate.index
         user = candidate.user
@@ -111,12 +111,12 @@ extension AudienceMember {
     }
 }
 
-/// What the policies are asked about the rows of a batch: one question for each table and role, each user once in it.
+/// The questions to the policies about the rows of a batch: one for each table and role, with each user once.
 struct EntitlementInquiry {
     private struct Key: Hashable {
         let table: UInt32
         let role: Name
-        /// A table altered within the batch is two.
+        /// A table altered within the batch counts as two.
         let layout: ObjectIdentifier
     }
 
@@ -135,7 +135,7 @@ struct EntitlementInquiry {
 
     var isEmpty: Bool { asked.isEmpty }
 
-    /// - Parameter place: stands for it in `hidden`.
+    /// - Parameter place: the index that represents the candidate in `hidden`.
     mutating func ask(
         _ claims: Claims, _ role: Name, ofUser user: Name, about index: Int, _ change: RowChange, place: Int
     ) {
@@ -167,7 +167,7 @@ struct EntitlementInquiry {
         }
     }
 
-    /// The places of what is not shown, or was not decided, and those of them that wait for a lock.
+    /// Returns the places of rows that are hidden or undecided, and those of them that wait for a lock.
     func hidden(by answers: [PolicyAnswer]) -> (hidden: Set<Int>, locked: Set<Int>) {
         var hidden = Set<Int>()
         var locked = Set<Int>()

@@ -3,7 +3,7 @@ package import Matching
 package import Wire
 import Workers
 
-/// The notifications among changes: whom they name, whom `alerts.audience` is asked for, and what each user is told.
+/// The notifications among changes: the users they name, the questions to `alerts.audience`, and the content for each user.
 struct NotificationsAsked {
     private var notifications: [Int: UserNotification] = [:]
 
@@ -27,12 +27,12 @@ struct NotificationsAsked {
         }
     }
 
-    /// Whether one of them names users, of whom nothing is known yet.
+    /// Whether any of them names users, about whom nothing is known yet.
     var nameUsers: Bool {
         notifications.values.contains { if case .users = $0.recipients { true } else { false } }
     }
 
-    /// What `alerts.audience` is asked about: rows that need not be there.
+    /// The questions to `alerts.audience`: rows that need not exist.
     var asked: [AudienceQuestion.Asked] {
         notifications.sorted { $0.key < $1.key }.compactMap { index, notification in
             guard case .audience(let audience) = notification.recipients else { return nil }
@@ -47,7 +47,7 @@ struct NotificationsAsked {
         }
     }
 
-    /// The candidates with those whom notifications name, and without those of a notification that has too many.
+    /// Returns the candidates plus the users named by notifications, but without those of a notification that has too many.
     func withNamed(
         _ candidates: [AudienceQuery.Candidate], _ audience: inout AlertAudience, _ warnings: inout RateLimitedLog
     ) -> [AudienceQuery.Candidate] {
@@ -76,7 +76,7 @@ struct NotificationsAsked {
         return all
     }
 
-    /// Those of the candidates who get a notification. A backend says who does, so no policy is asked.
+    /// Returns the candidates who get a notification. The backend chooses them, so no policy is asked.
     func members(among candidates: [AudienceQuery.Candidate]) -> [AudienceMember] {
         candidates.compactMap { candidate in
             guard let notification = notifications[candidate.index] else { return nil }
@@ -92,11 +92,11 @@ extension RowChange {
     /// The id of a notification.
     package var notificationID: Name {
         let text = record.flatMap { JSON(trusted: $0[...])["id"]?.string }
-        // One that was written past roost.notify has none: its number is the same at every hub.
+        // A notification written without roost.notify has no id: the change's number is the same at every hub.
         return Name(text ?? "#\(id)")
     }
 
-    /// What the alerts of a notification are called in the queue; no table's name has a colon before its point.
+    /// The key of a notification's alerts in the queue; no table's name has a colon before its point.
     package var notificationKey: Name { Name(UserNotification.keyPrefix + notificationID.text) }
 }
 
@@ -105,12 +105,12 @@ extension UserNotification {
     /// The variable of its alerts that holds the notification; no template can name it.
     package static let variable = "roost.notification"
 
-    /// What its alerts are called in the queue.
+    /// The key of its alerts in the queue.
     package var key: Name { Name(Self.keyPrefix + id.text) }
 
-    /// What is kept with each of its alerts, as a JSON object.
+    /// Returns the variables stored with each of its alerts, as a JSON object.
     ///
-    /// - Parameter badge: the user's, where the notification has none for all.
+    /// - Parameter badge: the user's, if the notification has none for all.
     func variables(badge: Int?) -> [UInt8] {
         JSONWriter.object { out in
             if let conversation = content.conversation { out.writeMember("conversation_id", conversation.text) }

@@ -4,8 +4,8 @@ import Postgres
 package import Wire
 
 extension PushStore {
-    /// Notes the token of a Live Activity, which this hub updates from here on. One that rotates replaces the one before;
-    /// what the activity was sent last stays.
+    /// Stores the token of a Live Activity, which this hub updates from now on. A rotated token replaces the one before; the last state
+    /// sent to the activity stays.
     package func register(
         activity id: Name, at destination: PushDestination, about conversation: Name?, by bearer: PushBearer
     ) throws -> ActivityOutcome {
@@ -25,21 +25,21 @@ extension PushStore {
         return try ActivityRow.all(connection.query(ActivityRow.statement(.findActivities), [id.text, nil, nil])).first
     }
 
-    /// Those that have not ended, in the order in which they were registered.
+    /// Returns the activities that have not ended, in the order of registration.
     package func activities(of user: Name) throws -> [ActivityRegistration] {
         try Self.demandStorable(user)
         return try ActivityRow.all(connection.query(ActivityRow.statement(.findActivities), [nil, user.text, nil]))
             .map(\.activity)
     }
 
-    /// Those that this hub updates: what its last process left behind.
+    /// Returns the activities that this hub updates: those left by its last process.
     package func ownActivities() throws -> [ActivityRegistration] {
         try ActivityRow.all(connection.query(ActivityRow.statement(.findActivities), [nil, nil, node])).map(\.activity)
     }
 
     /// Ends an activity of a user.
     ///
-    /// - Returns: the activity; nil where it is not the user's, or has ended.
+    /// - Returns: the activity; nil if it is not the user's, or has ended.
     package func remove(activity id: Name, of user: Name) throws -> OwnedActivity? {
         try Self.demandStorable(id, user)
         return try end([id], [user.text, nil]).first
@@ -65,13 +65,13 @@ extension PushStore {
         return try adopt(users: list.literal)
     }
 
-    /// Takes over activities of hubs that gave no sign for 30 s.
+    /// Takes over activities of hubs without a heartbeat for 30 s.
     package func adoptOrphans() throws -> [ActivityRegistration] { try adopt(users: nil) }
 
     /// Takes over activities whose users are online at this hub and not at the one that has them.
     package func adoptReturned() throws -> [ActivityRegistration] { try adopt(users: nil, returned: true) }
 
-    /// Takes over one activity, whoever has it.
+    /// Takes over one activity, from whichever hub has it.
     package func adopt(_ id: Name) throws -> [ActivityRegistration] {
         guard !id.utf8.contains(0) else { return [] }
         return try adopt(users: nil, id: id)
@@ -85,7 +85,7 @@ extension PushStore {
             .map(\.activity)
     }
 
-    /// Notes which states APNs took, so that they are not told again after a restart: by activity, the timestamp.
+    /// Stores which states APNs accepted, so that they are not sent again after a restart: the timestamp of each activity.
     package func noteDelivered(_ timestamps: [Name: Int64]) throws {
         var ids = TextArray()
         var values = TextArray()
@@ -96,9 +96,9 @@ extension PushStore {
         _ = try connection.query(ActivitySQL.noteDelivered, [ids.literal, values.literal])
     }
 
-    /// Writes down what backends posted of this hub's activities, so that it outlives the process before it is sent.
+    /// Stores the posts of backends to this hub's activities, so that they outlive the process before they are sent.
     ///
-    /// - Parameter posts: as `PostedState.stored` has them.
+    /// - Parameter posts: in the form of `PostedState.stored`.
     package func keep(posts: [Name: [UInt8]]) throws {
         var ids = TextArray()
         var values = TextArray()
@@ -109,10 +109,10 @@ extension PushStore {
         _ = try connection.query(ActivitySQL.keepPosts, [node, ids.literal, values.literal])
     }
 
-    /// Writes down what is about to be sent, before it leaves. A stamp without a state is kept with an empty one.
+    /// Stores what is about to be sent, before it leaves. A stamp without a state is kept with an empty one.
     ///
     /// - Parameter stamps: each activity once.
-    /// - Returns: an answer to each stamp, in order; only what is granted may be sent.
+    /// - Returns: an answer to each stamp, in order; only granted ones may be sent.
     package func stamp(_ stamps: [ActivityStamp]) throws -> [StampOutcome] {
         guard !stamps.isEmpty else { return [] }
         var ids = TextArray()
@@ -149,28 +149,27 @@ package struct OwnedActivity: Sendable, Equatable {
     package let activity: ActivityRegistration
     /// The name of the hub.
     package let node: String
-    /// It gets nothing any more.
+    /// True if it is sent nothing any more.
     package let hasEnded: Bool
 }
 
-/// What became of the registration of an activity.
+/// The outcome of an activity's registration.
 package enum ActivityOutcome: Sendable, Equatable {
-    /// With what the activity was sent last, where it was known before.
+    /// The value has the last state sent to the activity, if it was known before.
     case registered(ActivityRegistration)
-    /// The id belongs to another user: nothing has changed, and nothing of that activity is told.
+    /// The id belongs to another user: nothing has changed, and nothing about that activity is revealed.
     case othersActivity
     /// The user has too many activities that have not ended (`PushStore.activitiesPerUser`).
     case tooMany
 }
 
-/// What the database answers to an `ActivityStamp`.
+/// The database's answer to an `ActivityStamp`.
 package enum StampOutcome: Sendable, Equatable {
-    /// The stamp is written down: its push may leave.
+    /// The stamp is stored: its push may leave.
     case granted
-    /// Another hub owns the activity, or it has ended, or it was sent something as new already; the value says how it is
-    /// by now.
+    /// Another hub owns the activity, or it has ended, or it was already sent something as new; the value is its present state.
     case refused(OwnedActivity)
-    /// No such activity is registered, or another session writes to it this very moment: nothing is to be sent now.
+    /// No such activity is registered, or another session is writing to it at this moment: send nothing now.
     case unknown
 }
 
@@ -183,19 +182,19 @@ enum ActivityRow {
         a.posted, a.delivered >= a.timestamp, a.post
         """
 
-    /// A statement with the columns in place of `{activity}`.
+    /// Fills the columns into a statement in place of `{activity}`.
     static func statement(_ template: ActivitySQL) -> String {
         SQLTemplate(template.text).filled(["activity": columns])
     }
 
-    /// What is no activity of roost's is left out.
+    /// Reads activities; leaves out rows that are not activities of roost's.
     static func all(_ rows: QueryResult) -> [OwnedActivity] {
         (0..<rows.count).compactMap { OwnedActivity(rows, $0, from: 0) }
     }
 }
 
 extension OwnedActivity {
-    /// Nil where there is none.
+    /// Nil if there is none.
     init?(_ rows: QueryResult, _ row: Int, from first: Int) {
         guard row < rows.count, let id = rows.name(row, first), let user = rows.name(row, first + 1),
             let destination = PushDestination(rows, row, from: first + 3), let node = rows.text(row, first + 7)
@@ -213,19 +212,19 @@ extension OwnedActivity {
     }
 }
 
-/// What `live_activity.facts` says of a conversation.
+/// The answer of `live_activity.facts` about a conversation.
 package enum FactsAnswer: Sendable, Equatable {
     /// As a JSON object.
     case row([UInt8])
     /// The user is not in the conversation, or may not see it.
     case noRow
-    /// Nobody could be asked, or the statement failed.
+    /// There was nothing to ask, or the statement failed.
     case unknown
 }
 
 extension PushStore {
-    /// How the conversation of an activity stands for its user: what the operator's statement (`live_activity.facts`) says,
-    /// run as that user. A statement that fails is complained of, and says nothing.
+    /// Asks for the conversation of an activity as its user sees it: the operator's statement (`live_activity.facts`) is run as that
+    /// user. A statement that fails is logged, and counts as no answer.
     ///
     /// - Parameter statement: SQL with `$1`, the user, and `$2`, the conversation.
     package func facts(of activity: Name, statement: String) throws -> FactsAnswer {

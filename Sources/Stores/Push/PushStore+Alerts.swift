@@ -3,16 +3,16 @@ import Postgres
 package import Wire
 
 extension PushStore {
-    /// Goes on where this hub's last process ended: what that one held waits at least until `moment` (milliseconds since
-    /// 1970), as its users have time to come back, and what it was about to send is not sent again.
+    /// Resumes where this hub's last process ended: alerts that it held wait at least until `moment` (milliseconds since 1970), to give
+    /// their users time to come back, and those that it was about to send are not sent again.
     ///
-    /// - Returns: how many pushes nobody knows of whether they left.
+    /// - Returns: the number of pushes that may or may not have left.
     package func resumeAlerts(heldUntil moment: Int64) throws -> Int {
         _ = try connection.query(AlertSQL.holdAlerts, [node, String(moment)])
         return Int(try connection.query(AlertSQL.closeUnanswered, [node]).boundedInteger(0, 0) ?? 0)
     }
 
-    /// Alerts of which some hub does not know yet whether their users have the messages, the oldest first.
+    /// Returns alerts for which some hub does not know yet whether their users have the messages, the oldest first.
     package func waitingAlerts() throws -> [WaitingAlert] {
         let rows = try connection.query(AlertSQL.waitingAlerts, [node, String(Self.mostWaiting)])
         return (0..<rows.count).compactMap { row in
@@ -23,13 +23,13 @@ extension PushStore {
         }
     }
 
-    /// More are not looked after: they are sent when their time is over.
+    /// Alerts above this number are not tracked: they are sent when their wait is over.
     private static let mostWaiting = 20_000
 
-    /// Puts alerts into the queue, where they are not known yet.
+    /// Queues alerts that are not known yet.
     ///
     /// - Parameter drafts: of one message and user the first counts.
-    /// - Returns: those that were new, or another hub's that this one knows better, and whether they wait for what other hubs say.
+    /// - Returns: the new ones, and those of another hub that this one knows better, and whether they wait for other hubs' answers.
     package func enqueue(_ drafts: [AlertDraft]) throws -> [EnqueuedAlert] {
         let storable = drafts.filter(\.isStorable)
         if storable.count < drafts.count {
@@ -59,10 +59,10 @@ extension PushStore {
         }
     }
 
-    /// Says what this hub knows by now of alerts that wait, whoever put them there.
+    /// Stores this hub's present knowledge of waiting alerts, whichever hub queued them.
     ///
     /// - Parameter verdicts: of one message and user the last counts.
-    /// - Returns: how many are dropped.
+    /// - Returns: the number of dropped alerts.
     package func decide(_ verdicts: [AlertVerdict]) throws -> Int {
         guard !verdicts.isEmpty else { return 0 }
         var last: [AlertKey: Int] = [:]
@@ -82,7 +82,7 @@ extension PushStore {
             try connection.query(AlertSQL.decideAlerts, [node] + columns.map(\.literal)).boundedInteger(0, 0) ?? 0)
     }
 
-    /// Notes that phones have the messages of alerts, which are not sent to them then.
+    /// Notes that phones have the messages of alerts, which are then not sent to them.
     package func spare(_ phones: [SparedPhones]) throws {
         guard !phones.isEmpty else { return }
         var columns = [TextArray](repeating: TextArray(), count: 4)
@@ -95,7 +95,7 @@ extension PushStore {
         _ = try connection.query(AlertSQL.sparePhones, [node] + columns.map(\.literal))
     }
 
-    /// The claims `session_id` that users' phones for alerts were registered with; nil for phones without one.
+    /// Returns the claims `session_id` that users' phones for alerts were registered with; nil for phones without one.
     package func sessionsOfPhones(of users: Set<Name>) throws -> [Name: [Name?]] {
         var array = TextArray()
         for user in users where !user.utf8.contains(0) { array.append(user.utf8) }
@@ -107,13 +107,13 @@ extension PushStore {
         return sessions
     }
 
-    /// Takes alerts that are due, the oldest first: from here on they are this hub's to send, and are never taken again,
-    /// not even if it is killed before it sends them.
+    /// Takes due alerts, the oldest first: only this hub may send them now, and they are never taken again, even if it is killed before
+    /// it sends them.
     ///
     /// - Parameters:
-    ///   - busy: where it is not nil, of each user one alert is taken, and none of these users, who have one on its
-    ///     way: what a killed hub had taken is lost.
-    ///   - full: kinds to which nothing can be sent now; alerts of users who have a device of one of them wait.
+    ///   - busy: unless nil, only one alert of each user is taken, and none of these users, who have one on its way: alerts taken by a
+    ///     killed hub are lost.
+    ///   - full: kinds to which nothing can be sent now; alerts of users with a device of one of them wait.
     package func takeDue(
         limit: Int, except busy: Set<Name>? = nil, full: Set<PushKind> = []
     ) throws -> TakenAlerts {
@@ -132,17 +132,17 @@ extension PushStore {
                 AlertSQL.takeAlerts, [node, String(limit), users?.literal, environments?.literal]))
     }
 
-    /// When the next alert falls due that this hub may take, in milliseconds since 1970; nil where none waits. What a dead
-    /// hub held is not counted: look with `takeDue` now and then.
+    /// Returns the time when the next alert falls due that this hub may take, in milliseconds since 1970; nil if none waits. Alerts
+    /// held by a dead hub are not counted: call `takeDue` now and then.
     package func nextDue() throws -> Int64? { try connection.query(AlertSQL.nextAlert).boundedInteger(0, 0) }
 
-    /// Notes how the sending of alerts ended. For people who look, and for `resumeAlerts`: nothing is sent again either way.
+    /// Stores how the sending of alerts ended. For operators, and for `resumeAlerts`: nothing is sent again either way.
     package func settle(_ settlements: [AlertSettlement]) throws {
         guard !settlements.isEmpty else { return }
         _ = try connection.query(AlertSQL.settleAlerts, Self.columns(settlements))
     }
 
-    /// Alerts that this hub has taken and whose outcome nobody has noted, one for each phone.
+    /// Returns alerts that this hub has taken and whose outcome is not stored, one for each phone.
     package func unsettledAlerts() throws -> [UnsettledAlert] {
         let rows = try connection.query(AlertSQL.unsettledAlerts, [node])
         return (0..<rows.count).compactMap { row in
@@ -153,18 +153,18 @@ extension PushStore {
         }
     }
 
-    /// Leaves what this hub holds to other hubs, as it ends: they have, or its next process has, so many milliseconds to find that
-    /// the users have the messages.
+    /// Hands this hub's held alerts to other hubs, as it ends: they, or its next process, have this many milliseconds to find that the
+    /// users have the messages.
     package func handOver(within milliseconds: Int64) throws {
         _ = try connection.query(AlertSQL.handOverAlerts, [node, String(milliseconds)])
     }
 
-    /// Puts alerts back that this hub has taken and that never left; the outcomes are of no meaning.
+    /// Puts back alerts that this hub has taken and that never left; the outcomes are ignored.
     package func giveBack(_ settlements: [AlertSettlement]) throws {
         _ = try connection.query(AlertSQL.giveBackAlerts, [node] + Self.columns(settlements).dropLast())
     }
 
-    /// One array for each column: the message, the device's three, the outcome.
+    /// Makes one array for each column: the message, the device's three, the outcome.
     private static func columns(_ settlements: [AlertSettlement]) -> [String] {
         var columns = [TextArray](repeating: TextArray(), count: 5)
         for settlement in settlements where !settlement.message.utf8.contains(0) {
@@ -179,7 +179,7 @@ extension PushStore {
 }
 
 extension AlertDraft.State {
-    /// The word for it in the table.
+    /// The state's name in the table.
     fileprivate var name: String {
         switch self {
         case .due: "due"
@@ -188,11 +188,11 @@ extension AlertDraft.State {
         }
     }
 
-    /// In milliseconds since 1970; without meaning but for `held`.
+    /// In milliseconds since 1970; meaningful only for `held`.
     fileprivate var heldUntil: Int64 { if case .held(let until) = self { until } else { 0 } }
 }
 
-/// What a hub has come to know of an alert that waits.
+/// A hub's new knowledge about a waiting alert.
 package struct AlertVerdict: Sendable, Equatable {
     package let message: Name
     package let user: Name
@@ -207,51 +207,51 @@ package struct AlertVerdict: Sendable, Equatable {
     }
 }
 
-/// An alert that was put into the queue, or put right there.
+/// An alert that was queued, or corrected in the queue.
 package struct EnqueuedAlert: Sendable, Equatable {
     package let message: Name
     package let user: Name
-    /// It waits for what another hub says, where the user is online, or which holds it.
+    /// True if it waits for the answer of another hub, at which the user is online, or which holds it.
     package let isElsewhere: Bool
-    /// No hub had put it there before.
+    /// True if no hub had queued it before.
     package let isNew: Bool
 }
 
-/// An alert of which some hub does not know yet whether its user has the message.
+/// An alert for which some hub does not know yet whether its user has the message.
 package struct WaitingAlert: Sendable, Equatable {
     package let message: Name
     package let user: Name
     /// `RowChange.id` of the message.
     package let place: Int64
-    /// Until when this hub holds it, in milliseconds since 1970; nil where it waits for another one.
+    /// The time until which this hub holds it, in milliseconds since 1970; nil if it waits for another hub.
     package let heldUntil: Int64?
 }
 
-/// An alert to one user, with what the hub knows of the user's connection.
+/// An alert to one user, with the hub's knowledge of the user's connection.
 package struct AlertDraft: Sendable, Equatable {
     /// Whether the alert is to be sent, and when.
     package enum State: Sendable, Equatable {
-        /// This hub has nothing against it: to be sent at once, unless the user is online at another hub, which reads the same change.
+        /// This hub has nothing against it: send it at once, unless the user is online at another hub, which reads the same change.
         case due
         /// This hub does not know until then, in milliseconds since 1970, whether the user has the message.
         case held(until: Int64)
-        /// The user has the message: nobody alerts.
+        /// The user has the message: no hub alerts.
         case dropped
     }
 
-    /// The same at every hub, for the same message.
+    /// The key of the message, the same at every hub.
     package let message: Name
     package let user: Name
     package let conversation: Name?
-    /// For the templates, as a JSON object.
+    /// The variables for the templates, as a JSON object.
     package let variables: [UInt8]
-    /// In milliseconds since 1970; what is not sent by then is not sent.
+    /// In milliseconds since 1970; alerts not sent by then are dropped.
     package let expiresAt: Int64
     package let state: State
     package let reason: AlertReason
     /// `RowChange.id` of the message: a user's alerts are sent in this order.
     package let place: Int64
-    /// Where the message lies among those of its conversation, as read positions are compared with it; nil where that is not known.
+    /// The position of the message in its conversation, which read positions are compared with; nil if unknown.
     package let written: Name?
 
     package init(
@@ -269,35 +269,35 @@ package struct AlertDraft: Sendable, Equatable {
         self.written = written
     }
 
-    /// What Postgres' texts and indices take; everything else that comes from a database is.
+    /// Whether Postgres' texts and indices can hold its keys; everything else comes from a database and fits.
     var isStorable: Bool {
         let keys = [message, user, conversation ?? "", written ?? ""]
         return keys.allSatisfy { !$0.utf8.contains(0) && $0.utf8.count <= 1000 } && !variables.contains(0)
     }
 }
 
-/// An alert that this hub has taken: nobody else sends it, and nobody ever again.
+/// An alert that this hub has taken: no other hub ever sends it.
 package struct DueAlert: Sendable, Equatable {
     package let message: Name
     package let user: Name
     package let conversation: Name?
-    /// As the draft had them.
+    /// The variables of the draft.
     package let variables: [UInt8]
     /// In milliseconds since 1970.
     package let expiresAt: Int64
-    /// The user's phones that this message was not sent to yet; one at least.
+    /// The user's phones that this message has not been sent to yet; at least one.
     package let devices: [DeviceRegistration]
 }
 
-/// What `PushStore.takeDue` took out of the queue.
+/// The alerts that `PushStore.takeDue` took out of the queue.
 package struct TakenAlerts: Sendable, Equatable {
     package internal(set) var alerts: [DueAlert] = []
-    /// Came too late to be sent.
+    /// The number of alerts that came too late to be sent.
     package internal(set) var expired = 0
-    /// No phone to send it to.
+    /// The number of alerts without a phone to send to.
     package internal(set) var withoutDevice = 0
 
-    /// How many rows of the queue that were: as many as asked for means that there may be more.
+    /// The number of rows taken from the queue: if it equals the limit, there may be more.
     package var count: Int { alerts.count + expired + withoutDevice }
 }
 
@@ -312,11 +312,11 @@ package struct UnsettledAlert: Hashable, Sendable {
     }
 }
 
-/// How the sending of an alert to one phone ended.
+/// The end of the sending of an alert to one phone.
 package struct AlertSettlement: Sendable, Equatable {
     package let message: Name
     package let destination: PushDestination
-    /// One word for whoever looks into the table.
+    /// One word for readers of the table.
     package let outcome: String
 
     package init(message: Name, destination: PushDestination, outcome: String) {
@@ -332,7 +332,7 @@ private struct AlertKey: Hashable {
 }
 
 extension TakenAlerts {
-    /// From the rows of `TakeAlerts`: alerts, and behind them their phones, which have a token.
+    /// Reads the rows of `TakeAlerts`: alerts, each followed by its phones, which have a token.
     init(_ rows: QueryResult) {
         let keys = (0..<rows.count).map { AlertKey(message: rows.name($0, 0) ?? "", user: rows.name($0, 1) ?? "") }
         var devices: [AlertKey: [DeviceRegistration]] = [:]

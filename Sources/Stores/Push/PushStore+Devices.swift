@@ -3,8 +3,8 @@ import Postgres
 package import Wire
 
 extension PushStore {
-    /// Notes a phone's token. What the same phone (`session`) had before it, or `old`, is forgotten; a token that another
-    /// user registered is this user's from here on. The answer has the environment that Apple has named, if it has.
+    /// Stores a phone's token. The previous token of the same phone (`session`), or `old`, is deleted; a token that another user
+    /// registered now belongs to this user. The answer has the environment reported by Apple, if there is one.
     package func register(
         _ destination: PushDestination, _ kind: DeviceRegistration.Kind, by bearer: PushBearer,
         replacing old: PushToken? = nil, keys: WebPushKeys? = nil
@@ -25,17 +25,17 @@ extension PushStore {
             registeredAt: row.boundedInteger(0, 0) ?? 0, keys: keys)
     }
 
-    /// Keeps with a token, be it of phones or of an activity, which environment Apple knows it in.
+    /// Stores the environment in which Apple knows a token, whether of phones or of an activity.
     ///
-    /// - Parameter destination: as the token was read from here.
-    /// - Returns: how many registrations that were.
+    /// - Parameter destination: as read from this store.
+    /// - Returns: the number of registrations changed.
     package func keep(_ environment: PushEnvironment, of destination: PushDestination) throws -> Int {
         let kept = try connection.query(
             DeviceSQL.keepEnvironment, destination.columns + [environment.rawValue])
         return Int(kept.boundedInteger(0, 0) ?? 0)
     }
 
-    /// Forgets a token of a user, for alerts and for starts.
+    /// Deletes a token of a user, for alerts and for starts.
     ///
     /// - Returns: whether the user had it.
     package func unregister(_ token: PushToken, of user: Name) throws -> Bool {
@@ -43,7 +43,7 @@ extension PushStore {
         return try connection.query(DeviceSQL.unregisterDevice, [token.text, user.text]).affectedRows > 0
     }
 
-    /// The newest first.
+    /// Returns the devices, the newest first.
     package func devices(of user: Name) throws -> [DeviceRegistration] {
         try Self.demandStorable(user)
         let rows = try connection.query(DeviceSQL.devicesOfUser, [user.text])
@@ -55,7 +55,7 @@ extension PushStore {
         }
     }
 
-    /// libpq would cut them off at a NUL, and they would be somebody else's.
+    /// Refuses names with a NUL: libpq would truncate them, and they would be another user's.
     static func demandStorable(_ names: Name?...) throws {
         guard names.contains(where: { $0?.utf8.contains(0) ?? false }) else { return }
         throw PostgresError(
@@ -74,7 +74,7 @@ extension DeviceRegistration.Kind {
 }
 
 extension PushDestination {
-    /// From the columns token, environment and bundle; nil for what roost did not write.
+    /// Reads the columns token, environment and bundle; nil for a row that roost did not write.
     init?(_ rows: QueryResult, _ row: Int, from column: Int) {
         guard let text = rows.text(row, column), let place = rows.text(row, column + 1),
             let bundle = rows.name(row, column + 2)
@@ -85,17 +85,17 @@ extension PushDestination {
         self.init(token: token, environment: environment ?? .production, bundle: bundle)
     }
 
-    /// The column environment, which says of which service the token is.
+    /// The column environment, which identifies the token's service.
     var environmentColumn: String { kind == .apns ? environment.rawValue : kind.rawValue }
 
-    /// What the column may say of devices of a kind.
+    /// Returns the values that the column may have for devices of a kind.
     static func environments(of kind: PushKind) -> [String] {
         kind == .apns ? PushEnvironment.allCases.map(\.rawValue) : [kind.rawValue]
     }
 }
 
 extension WebPushKeys {
-    /// As the column keys has them.
+    /// The value of the column keys.
     var column: String { Base64URL.encode(publicKey) + "." + Base64URL.encode(secret) }
 
     init?(column: String) {
@@ -107,20 +107,20 @@ extension WebPushKeys {
     }
 }
 
-/// Whoever registers a phone or an activity, by the token that was verified for the request.
+/// The user who registers a phone or an activity, by the token that was verified for the request.
 ///
-/// Claims are kept with the registration: what a user may be told of a row while away is asked of the policies with them.
+/// The claims are kept with the registration: the policies are asked with them whether the user may be told of a row while away.
 package struct PushBearer: Sendable, Equatable {
     /// The claim `sub`.
     package let user: Name
-    /// The claim `session_id`, where the token has one.
+    /// The claim `session_id`, if the token has one.
     package let session: Name?
     /// The Postgres role to act as.
     package let role: Name
     /// All claims, as a JSON object.
     package let claims: [UInt8]
 
-    /// Nil for claims that name no user, and for those that Postgres has no text for (U+0000).
+    /// Nil for claims that name no user, and for those that a Postgres text cannot hold (U+0000).
     package init?(_ claims: Claims) {
         guard let user = claims.subject, !user.isEmpty else { return nil }
         let session = claims.session
@@ -134,10 +134,10 @@ package struct PushBearer: Sendable, Equatable {
         self.claims = claims.json
     }
 
-    /// What an index takes (2,704 bytes for a whole entry) with room for its other columns.
+    /// The size limit of an index entry (2,704 bytes), with room for its other columns.
     private static let longestText = 1000
 
-    /// jsonb takes no U+0000, neither in keys nor in values.
+    /// jsonb accepts no U+0000, neither in keys nor in values.
     private static func hasNull(_ value: JSON) -> Bool {
         switch value.kind {
         case .string: return value.string?.utf8.contains(0) ?? false

@@ -5,14 +5,14 @@ package import Wire
 
 /// Notifications of backends.
 extension PushStore {
-    /// What is known of somebody who is to get a notification.
+    /// A recipient of a notification, as far as known.
     package struct NotifiedUser: Sendable, Equatable {
         package let user: Name
-        /// For alerts, be they registered or the application's.
+        /// The number of phones for alerts, registered or the application's.
         package let phones: Int
-        /// A phone or an activity was registered, or the user is online.
+        /// True if a phone or an activity was registered, or the user is online.
         package let isKnown: Bool
-        /// A notification of the same id was sent before, or is about to be.
+        /// True if a notification of the same id was sent before, or is about to be.
         package let isRepeated: Bool
 
         package init(user: Name, phones: Int, isKnown: Bool, isRepeated: Bool) {
@@ -23,25 +23,25 @@ extension PushStore {
         }
     }
 
-    /// To whom a notification is to go.
+    /// The recipients of a notification.
     package enum Recipients: Sendable, Equatable {
-        /// Those who are named, or those of the audience who have not muted it.
+        /// The named users, or those of the audience who have not muted it.
         case users([NotifiedUser])
-        /// The database does not say who is meant, for a reason that passes.
+        /// The database cannot name the recipients now, for a temporary reason.
         case unanswered
         /// The statement fails, or names too many; the log has the reason.
         case failed
     }
 
-    /// Finds out to whom a notification would go, and what phones they have.
+    /// Finds the recipients of a notification, and their phones.
     ///
     /// - Parameter statement: `alerts.audience`.
-    /// - Throws: `PostgresError` where the database does not answer.
+    /// - Throws: `PostgresError` if the database does not answer.
     package func recipients(of notification: UserNotification, statement: String) throws -> Recipients {
         let row = RowChange(
             id: 0, table: .notifications, operation: .insert, commitTimestamp: "", record: notification.json,
             oldRecord: nil, isReduced: false)
-        // Reads what phones the application has, too.
+        // Also reads the application's phones.
         let audience = try audience(for: [row], statement: statement)
         guard audience.unanswered.isEmpty else { return .unanswered }
         guard audience.failed == 0 else { return .failed }

@@ -3,16 +3,16 @@ import Postgres
 package import Wire
 
 extension PushStore {
-    /// Drops alerts of what users have read, which wait at whatever hub.
+    /// Drops alerts of messages that users have read, whichever hub they wait at.
     ///
-    /// - Returns: how many.
+    /// - Returns: the number of dropped alerts.
     package func withdraw(_ positions: [ReadPosition]) throws -> Int {
         let storable = positions.filter(\.isStorable)
         guard !storable.isEmpty else { return 0 }
         do {
             return try withdrawAll(storable)
         } catch let error as PostgresError where !isBroken && error.isAboutPositions {
-            // A text that looks like a time and is none must not keep the others.
+            // A text that looks like a time but is not one must not block the others.
             var count = 0
             for position in storable {
                 do { count += try withdrawAll([position]) } catch let error as PostgresError
@@ -39,8 +39,8 @@ extension PushStore {
             try connection.query(AlertSQL.withdrawAlerts, [node] + columns.map(\.literal)).boundedInteger(0, 0) ?? 0)
     }
 
-    /// What the operator's statement says of the icons of those of some users who have phones. A statement that fails says nothing, and
-    /// the log says so.
+    /// Asks the operator's statement for the numbers on the icons of those of some users who have phones. A statement that fails is
+    /// logged, and counts as no answer.
     package func badges(of users: [Name], _ statement: BadgeStatement) throws -> [Name: Int] {
         var asked = TextArray()
         for user in users where !user.utf8.contains(0) { asked.append(user.utf8) }
@@ -65,10 +65,10 @@ extension PushStore {
         }
     }
 
-    /// Asks which of some numbers this hub is to tell phones.
+    /// Claims those of some numbers that this hub should push to phones.
     ///
     /// - Parameter pause: between two pushes to a user, in milliseconds.
-    /// - Returns: the phones, and the users for whom it is too soon, with when it is time, in milliseconds since 1970.
+    /// - Returns: the phones, and the users for whom it is too soon, with the time when it is due, in milliseconds since 1970.
     package func claim(_ badges: [Name: Int], pause: Int64) throws -> (phones: [BadgePhone], later: [Name: Int64]) {
         guard !badges.isEmpty else { return ([], [:]) }
         var (users, numbers) = (TextArray(), TextArray())
@@ -93,7 +93,7 @@ extension PushStore {
         return (phones, later)
     }
 
-    /// Alerts have told users' phones other numbers.
+    /// Forgets numbers of users whose phones have been sent others by alerts.
     package func forgetBadges(of users: Set<Name>) throws {
         var array = TextArray()
         for user in users where !user.utf8.contains(0) { array.append(user.utf8) }
@@ -104,13 +104,13 @@ extension PushStore {
     package static var badgeOfSampleChat: String { SampleChatSQL.badgeOfSampleChat.text }
 }
 
-/// Up to where a user has read a conversation.
+/// The position up to which a user has read a conversation.
 package struct ReadPosition: Sendable, Equatable {
     package let user: Name
     package let conversation: Name
-    /// As the row has it: a time, a number, or an id.
+    /// The value in the row: a time, a number, or an id.
     package let position: Name
-    /// `RowChange.id` of the change that says so.
+    /// `RowChange.id` of the change that contains it.
     package let place: Int64
 
     package init(user: Name, conversation: Name, position: Name, place: Int64) {
@@ -125,7 +125,7 @@ package struct ReadPosition: Sendable, Equatable {
     }
 }
 
-/// A phone whose icon is to show another number.
+/// A phone whose icon should show another number.
 package struct BadgePhone: Sendable, Equatable {
     package let user: Name
     package let badge: Int
@@ -136,7 +136,7 @@ package struct BadgePhone: Sendable, Equatable {
     package let registeredAt: Int64
 }
 
-/// The operator's statement that says what the icons of users show (`alerts.badge`).
+/// The operator's statement that returns the numbers on users' icons (`alerts.badge`).
 package struct BadgeStatement {
     private let sql: String
 
@@ -145,7 +145,7 @@ package struct BadgeStatement {
         sql = SQLTemplate(BadgeSQL.askBadges.text).filled(["statement": AudienceStatement.bare(statement)])
     }
 
-    /// Runs it in a transaction of its own, in which it cannot write.
+    /// Runs the statement in a transaction of its own, in which it cannot write.
     func run(_ users: String, on connection: PostgresConnection) throws -> QueryResult {
         do {
             try connection.runScript(AudienceSQL.beginReading)

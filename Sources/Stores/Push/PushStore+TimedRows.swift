@@ -6,20 +6,20 @@ package import Wire
 
 /// Rows that are pushed when a time in them has come (`alerts.timed`).
 extension PushStore {
-    /// A text that differs whenever what the statements about tables rest on may have changed.
+    /// Returns a text that differs whenever anything that the statements about tables depend on may have changed.
     package func catalogVersion() throws -> String { try CatalogReader.version(from: connection) }
 
-    /// The tables of columns, in their order: nil where nothing of a column can be pushed. And what is wrong with each.
+    /// Returns the tables of columns, in their order, and the problems of each: nil if nothing of a column can be pushed.
     package func timedTables(
         of sources: [TimedSource]
     ) throws -> [(table: TimedTable?, problems: [TimedProblem])] {
         try TimedExamination(connection).examine(sources)
     }
 
-    /// Notes that the rows of a column are pushed from now on, where no hub has done so, and counts those that fell due after
-    /// a hub last looked, and are too old to be pushed: `life` is in milliseconds.
+    /// Notes that the rows of a column are pushed from now on, if no hub has done so, and counts those that fell due after a hub's last
+    /// look and are too old to be pushed: `life` is in milliseconds.
     ///
-    /// - Returns: the count, nil where the condition cannot be asked of all of them.
+    /// - Returns: the count; nil if the condition cannot be evaluated for all of them.
     package func openTimed(_ table: TimedTable, life: Int64) throws -> Int? {
         _ = try connection.query(TimedSQL.openTimedSource, [table.source.name.text])
         do {
@@ -31,14 +31,14 @@ extension PushStore {
         }
     }
 
-    /// Notes that a hub has looked for what is due.
+    /// Notes that a hub has looked for due rows.
     package func noteLook(at table: TimedTable) throws {
         _ = try connection.query(TimedSQL.noteTimedLook, [table.source.name.text])
     }
 
-    /// Claims what fell due between so many milliseconds ago, the first ones first.
+    /// Claims the rows that fell due between `oldest` and `youngest` milliseconds ago, the first ones first.
     ///
-    /// - Parameter keys: of the rows that are asked about; nil: of all.
+    /// - Parameter keys: the rows to ask about; nil for all.
     package func takeTimed(
         _ table: TimedTable, from oldest: Int64, to youngest: Int64, limit: Int, keys: [Name]? = nil
     ) throws -> [TimedClaim] {
@@ -63,7 +63,7 @@ extension PushStore {
         }
     }
 
-    /// In how many milliseconds the next row falls due; nil where none does within `period`.
+    /// Returns the number of milliseconds until the next row falls due; nil if none does within `period`.
     package func nextTimed(_ table: TimedTable, within period: Int64) throws -> Int64? {
         try connection.query(table.filled(.nextTimedRow), [String(period)]).boundedInteger(0, 0)
     }
@@ -81,10 +81,10 @@ extension PushStore {
         }
     }
 
-    /// Reads the rows of claims again: what the table says now decides.
+    /// Reads the rows of claims again: the present state of the table decides.
     ///
-    /// One row for which the condition fails, or that has no JSON, must not keep the others: they are asked by halves. A
-    /// statement that fails whatever the rows are refuses none of them: they wait until it is put right.
+    /// One row for which the condition fails, or that has no JSON, must not block the others: the question is split in halves. A
+    /// statement that fails regardless of the rows refuses none of them: they wait until it is fixed.
     package func readTimed(_ claims: [TimedClaim], of table: TimedTable) throws -> [TimedReading] {
         var readings = [TimedReading](repeating: .gone, count: claims.count)
         var parts = [claims[...]]
@@ -146,7 +146,7 @@ extension PushStore {
         }
     }
 
-    /// Notes what became of claims.
+    /// Stores the outcomes of claims.
     package func settleTimed(_ outcomes: [(claim: TimedClaim, outcome: String)]) throws {
         guard !outcomes.isEmpty else { return }
         var columns = [TextArray](repeating: TextArray(), count: 4)
@@ -159,7 +159,7 @@ extension PushStore {
         _ = try connection.query(TimedSQL.settleTimedRows, columns.map(\.literal))
     }
 
-    /// Which of some messages are times of rows.
+    /// Returns the claims among some messages, which are times of rows.
     package func timedClaims(of messages: some Sequence<Name>) throws -> [TimedClaim] {
         var list = TextArray()
         for message in messages where !message.utf8.contains(0) { list.append(message.utf8) }
@@ -172,7 +172,7 @@ extension PushStore {
         }
     }
 
-    /// Forgets claims of times that no hub looks back to.
+    /// Deletes claims of times that no hub looks back to.
     package func pruneTimed(olderThan age: Duration, batch: Int = 1000) throws -> Int {
         let parameters = [String(age.components.seconds), String(batch)]
         return Int(try connection.query(TimedSQL.pruneTimedRows, parameters).boundedInteger(0, 0) ?? 0)
@@ -180,36 +180,37 @@ extension PushStore {
 }
 
 extension PostgresError {
-    /// Whether the server says that the same may go well later: it is about locks, deadlines, room, or a server that goes.
+    /// Whether the server indicates that the same statement may succeed later: the problem is a lock, a deadline, a resource, or a
+    /// server that shuts down.
     package var mayPass: Bool {
         guard kind == .server, let sqlState else { return false }
         return ["25", "40", "53", "55", "57", "58"].contains { sqlState.hasPrefix($0) }
     }
 }
 
-/// A time of a row that has come, and that this hub makes something of.
+/// A row's time that has come, claimed by this hub.
 package struct TimedClaim: Sendable, Hashable {
     /// `TimedSource.name`.
     package let source: Name
     /// The row's primary key, as a JSON array.
     package let key: Name
-    /// What its alerts are called.
+    /// The key of its alerts.
     package let message: Name
     /// In microseconds since 1970.
     package let due: Int64
 }
 
-/// What the table says of a row whose time has come.
+/// The present state of a row whose time has come.
 package enum TimedReading: Sendable {
-    /// It is as it was, and this is the row.
+    /// The row is unchanged; this is the row.
     case due(RowChange)
     case gone
-    /// It is due at another time.
+    /// The row is due at another time.
     case moved
-    /// The condition says that nobody is to hear of it.
+    /// By the condition, nobody needs an alert.
     case done
     case tooLarge
-    /// The condition fails for it, or it has no JSON.
+    /// The condition fails for the row, or it has no JSON.
     case refused
     /// A lock or a deadline was in the way.
     case unanswered

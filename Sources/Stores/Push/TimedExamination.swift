@@ -3,13 +3,13 @@ import Matching
 package import Postgres
 import Wire
 
-/// Holds the columns of `alerts.timed` against the database: for a hub, which leaves out what cannot be asked, and for `roost doctor`.
+/// Checks the columns of `alerts.timed` against the database: for a hub, which leaves out unusable columns, and for `roost doctor`.
 package struct TimedExamination {
     private let connection: PostgresConnection
 
     package init(_ connection: PostgresConnection) { self.connection = connection }
 
-    /// The tables, in the order of the columns, and what is wrong with each.
+    /// Returns the tables, in the order of the columns, and the problems of each.
     package func examine(_ sources: [TimedSource]) throws -> [(table: TimedTable?, problems: [TimedProblem])] {
         let watched = try CatalogReader.tables(from: connection)
         return try sources.map { source in
@@ -88,8 +88,8 @@ package struct TimedExamination {
         return problems
     }
 
-    /// How it went with a column until now, where a hub has looked at it: for how many seconds none has, how many rows were
-    /// pushed late within the last day, and by how many seconds at most.
+    /// Returns the history of a column that a hub has looked at: the seconds since the last look, the number of rows pushed late within
+    /// the last day, and the longest delay in seconds.
     package func history(of source: TimedSource) throws -> (silence: Int64, late: Int64, most: Int64)? {
         let rows = try connection.query(TimedSQL.timedHistory, [source.name.text, String(TimedSource.lateAfter)])
         guard rows.count > 0 else { return nil }
@@ -98,6 +98,6 @@ package struct TimedExamination {
 }
 
 extension TimedSource {
-    /// How far behind its time a row counts as late, in milliseconds.
+    /// The delay after which a row counts as late, in milliseconds.
     package static let lateAfter: Int64 = 10_000
 }

@@ -1,11 +1,11 @@
 package import Wire
 
-/// A column of `alerts.timed`: its rows are pushed at the time that it says.
+/// A column of `alerts.timed`: its rows are pushed at the time that it contains.
 package struct TimedSource: Sendable, Equatable {
     package let schema: Name
     package let table: Name
     package let column: Name
-    /// An SQL condition on a row, without which it is pushed; nil where every row is.
+    /// An SQL condition: rows that meet it are not pushed; nil if every row is.
     package let unless: String?
 
     package init(schema: Name, table: Name, column: Name, unless: String? = nil) {
@@ -15,10 +15,10 @@ package struct TimedSource: Sendable, Equatable {
         self.unless = unless
     }
 
-    /// What it is called in `roost.timed_source`, in logs and by `roost doctor`.
+    /// The name in `roost.timed_source`, in logs and in `roost doctor`.
     package var name: Name { Name("\(schema).\(table).\(column)") }
 
-    /// The table, as `roost watch` takes it.
+    /// The table, in the form of `roost watch`.
     package var tableName: String { "\(schema).\(table)" }
 
     package func isNamed(_ other: Name) -> Bool { name == other }
@@ -28,10 +28,10 @@ package struct TimedSource: Sendable, Equatable {
 }
 
 extension TimedSource {
-    /// Reads the setting `alerts.timed`, with semicolons or line breaks between its entries:
-    /// `public.reminders.reminder_time unless done_at is not null; public.tasks.deadline`.
+    /// Reads the setting `alerts.timed`, with semicolons or line breaks between its entries: `public.reminders.reminder_time unless
+    /// done_at is not null; public.tasks.deadline`.
     ///
-    /// - Throws: `TimedSourceError` for the first that cannot be.
+    /// - Throws: `TimedSourceError` for the first invalid entry.
     package static func list(_ text: String) throws(TimedSourceError) -> [TimedSource] {
         var sources: [TimedSource] = []
         for entry in entries(text) {
@@ -47,10 +47,10 @@ extension TimedSource {
         return sources
     }
 
-    /// Each costs a question a second.
+    /// Each costs a query a second.
     private static let mostSources = 50
 
-    /// What stands between semicolons and line breaks, but for those in SQL's quotes.
+    /// Returns the texts between semicolons and line breaks, except for those in SQL's quotes.
     private static func entries(_ text: String) -> [Substring] {
         var quote: Character?
         return text.split { character in
@@ -90,17 +90,17 @@ extension TimedSource {
 
 /// An entry of `alerts.timed` that cannot work.
 package struct TimedSourceError: Error, Equatable, CustomStringConvertible {
-    /// The entry in quotes, and behind a colon what is wrong with it and what to write instead, without a full stop.
+    /// The entry in quotes, then a colon and the problem with its remedy, without a full stop.
     package let description: String
 
     init(_ entry: Substring, _ problem: String) { description = "'\(entry.prefix(80))': \(problem)" }
 }
 
-/// What keeps the rows of a column from being pushed, or makes asking for them dear.
+/// A problem that keeps the rows of a column from being pushed, or makes the queries expensive.
 package struct TimedProblem: Sendable, Equatable {
     /// Whether nothing of the column is pushed.
     package let isFatal: Bool
-    /// One sentence that says what to do.
+    /// One sentence with the remedy.
     package let sentence: String
 
     init(_ sentence: String, isFatal: Bool = true) {

@@ -4,14 +4,14 @@ package import Wire
 
 /// The table of a column of `alerts.timed`, and the statements about it.
 ///
-/// A date is due when it begins and a timestamp without time zone is read, both in UTC, whatever the session, the role or the database
-/// says of time zones.
+/// A date is due when it begins, and a timestamp without time zone at its time, both in UTC, whatever the time zone of the session, the
+/// role or the database.
 package struct TimedTable: Sendable {
     package let source: TimedSource
     package let table: Table
     private let parts: [String: String]
 
-    /// Nil where the table has no such column, where it is not of a type that says a time, or where there is no primary key.
+    /// Nil if the table has no such column, if its type does not hold a time, or if there is no primary key.
     init?(_ source: TimedSource, _ table: Table) {
         guard let column = table.column(source.column) else { return nil }
         let keys = table.columns.filter(\.isPrimaryKey)
@@ -44,7 +44,7 @@ package struct TimedTable: Sendable {
         SQLTemplate(withoutComments: statement.text).filled(parts)
     }
 
-    /// The statement about rows whose keys stand in a parameter.
+    /// Returns the statement about rows whose keys are in a parameter.
     func filled(_ statement: TimedSQL, keys parameter: Int) -> String {
         var parts = parts
         parts["rows"] =
@@ -52,7 +52,7 @@ package struct TimedTable: Sendable {
         return SQLTemplate(withoutComments: statement.text).filled(parts)
     }
 
-    /// A row's key as the statements take it; nil where the record lacks a column of it.
+    /// Returns a row's key in the form of the statements; nil if the record lacks one of its columns.
     package func key(of record: [UInt8]) -> Name? {
         let row = JSON(trusted: record[...])
         let keys = table.columns.filter(\.isPrimaryKey).map { row[$0.name.text]?.description }
