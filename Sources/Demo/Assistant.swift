@@ -4,14 +4,15 @@ import Streams
 import Synchronization
 import Wire
 
-/// The demo's assistant: it answers messages that begin with `@assistant`, each with a stream that grows token by token.
+/// The demo's assistant: answers messages that begin with `@assistant`, each with a stream that grows token by token.
 ///
-/// It stands in for a backend that asks a model, and writes as such a one should. The stream is named after the question, so that a
-/// question that is sent twice is answered once. Appends are numbered, so that one whose answer got lost may be sent again. The
-/// last one closes the stream, and the row is committed with it (`streams.on_close`). Whoever stops the reply ends it: the next append
-/// is refused, and what was shown until then is kept as a row.
+/// It stands in for a backend that asks a model, and shows how such a backend should write. The stream is named after the question, so
+/// that a question sent twice is answered once. Appends are numbered, so that one whose answer got lost may be sent again. The last one
+/// closes the stream, and the row is committed with it (`streams.on_close`). A user who stops the reply ends it: the next append is
+/// refused, and the text shown until then is kept as a row.
 ///
-/// **Thread**: from any. **Overload**: so many replies at once; whoever asks for another is told to ask again.
+/// **Thread**: from any. **Overload**: the number of concurrent replies is limited; further questions are answered with a request to
+/// ask again.
 final class Assistant: Sendable {
     private let streams: any StreamService
     private let logger: Logger
@@ -20,10 +21,10 @@ final class Assistant: Sendable {
     // Unsafe in name only: used on `queue`, which is serial.
     nonisolated(unsafe) private let database: DemoDatabase
 
-    /// Between two tokens: about thirty in a second.
+    /// The interval between two tokens: about thirty a second.
     private static let pace = DispatchTimeInterval.milliseconds(33)
     private static let mostAtOnce = 16
-    /// Appends that cannot be answered now are sent again after a second, so often.
+    /// The number of times that an unanswerable append is sent again, after a second each.
     private static let mostRepeats = 20
     private static let role = "service_role"
     private static let claims = "{\"role\":\"service_role\"}"
@@ -34,9 +35,9 @@ final class Assistant: Sendable {
         database = DemoDatabase(conninfo: conninfo, logger: logger)
     }
 
-    /// Answers a message if it is for the assistant and has a local id.
+    /// Answers a message if it is addressed to the assistant and has a local id.
     ///
-    /// - Parameter message: the row, as the demo's API shows it.
+    /// - Parameter message: the row, as returned by the demo's API.
     func hear(message json: JSON) {
         guard let question = json["body"]?.string.flatMap(AssistantScript.question), let id = json["local_id"]?.string,
             let conversation = json["conversation_id"]?.string, let name = StreamName("reply/\(conversation)/\(id)")
@@ -54,7 +55,7 @@ final class Assistant: Sendable {
             .create(StreamConfiguration(contentType: "text/plain"), body: [], closes: false, isNext: false), on: name
         ) {
             [self] answer in
-            // One that is there already is being answered, or was.
+            // An existing stream is being answered, or has been.
             guard case .created = answer else {
                 if case .refused(let refusal) = answer { logger.warning("The assistant cannot answer: \(refusal)") }
                 return end(reply)
@@ -63,7 +64,7 @@ final class Assistant: Sendable {
         }
     }
 
-    /// Appends the token that is next, and goes on when that is answered.
+    /// Appends the next token, and continues when the append is answered.
     private func append(_ reply: ReplyInProgress) {
         var append = StreamAppend(body: Array(reply.tokens[reply.sequence].utf8))
         append.producer = ProducerStamp(id: "assistant", epoch: 0, sequence: reply.sequence)
@@ -86,7 +87,7 @@ final class Assistant: Sendable {
         }
     }
 
-    /// A reply that cannot be written on ends here, so that nobody waits for more of it.
+    /// Ends a reply that cannot be continued, so that nobody waits for more of it.
     private func giveUp(_ reply: ReplyInProgress, _ answer: StreamAnswer) {
         if case .refused(let refusal) = answer { logger.warning("The assistant gives up a reply: \(refusal)") }
         streams.submitRequest(.cancel(nil, by: nil), on: reply.stream) { [self] answer in
@@ -95,7 +96,7 @@ final class Assistant: Sendable {
         }
     }
 
-    /// Keeps a reply that was stopped: all that anybody was shown.
+    /// Keeps the shown part of a reply that was stopped.
     private func keep(_ reply: ReplyInProgress, upTo end: Int) {
         let text = String(decoding: reply.tokens.joined().utf8.prefix(end), as: UTF8.self)
         queue.async { [self] in
@@ -118,15 +119,15 @@ final class Assistant: Sendable {
     }
 }
 
-/// A reply, and how far it has been written.
+/// A reply, and its progress.
 private struct ReplyInProgress {
     let stream: StreamName
     let tokens: [String]
-    /// Whether it is one of those that are written at once.
+    /// Whether it counts towards the limit of concurrent replies.
     let counts: Bool
-    /// Of the token that is appended now, from zero.
+    /// The index of the token being appended, from zero.
     private(set) var sequence = 0
-    /// How often that one was sent again.
+    /// The number of times that this append was sent again.
     private(set) var repeats = 0
 
     init(stream: StreamName, tokens: [String], counts: Bool) {

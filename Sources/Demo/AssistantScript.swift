@@ -1,19 +1,19 @@
-/// What the demo's assistant says. No model is asked: it is a text about what the reader sees, or numbers.
+/// The replies of the demo's assistant. No model is asked: a reply is a text about what the reader sees, or numbers.
 package enum AssistantScript {
-    /// How a message begins that is for the assistant, in any case.
+    /// The prefix of a message to the assistant, in any case.
     package static let call = "@assistant"
 
-    /// A message may have 8,000 characters; numbers up to here need 6,892.
+    /// A message may have 8,000 characters; the numbers up to this one need 6,892.
     package static let mostNumbers = 1600
 
-    /// - Returns: nil where the message is not for the assistant.
+    /// - Returns: nil if the message is not for the assistant.
     package static func question(in message: String) -> Substring? {
         guard message.prefix(call.count).lowercased() == call else { return nil }
         return message.dropFirst(call.count)
     }
 
-    /// The reply to a question in pieces, about as large as a model's tokens, each of whole characters. A question with `count` and a
-    /// number gets the numbers up to it, for a reply that is as long as one likes.
+    /// Returns the reply to a question in pieces, about as large as a model's tokens, each of whole characters. A question with `count`
+    /// and a number gets the numbers up to it, for a reply of any length.
     package static func tokens(answering question: some StringProtocol) -> [String] {
         if question.lowercased().contains("count"), let last = number(in: question) {
             return (1...min(max(last, 1), mostNumbers)).map { "\($0) " }
@@ -29,14 +29,14 @@ package enum AssistantScript {
         question.split { !$0.isASCII || !$0.isNumber }.last.map { Int($0) ?? mostNumbers }
     }
 
-    /// Says the question again, as text that a page must not take for markup.
+    /// Repeats the question, as text that a page must not take for markup.
     private static func greeting(_ question: some StringProtocol) -> String {
         let words = question.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         guard !words.isEmpty else { return "" }
         return "You asked: “\(words.prefix(200))\(words.count > 200 ? " …" : "")”\n\n"
     }
 
-    /// Words with the white space behind them, long ones in halves.
+    /// Splits a text into words with their trailing white space, and long words in halves.
     private static func pieces(of text: String) -> [String] {
         var pieces: [String] = []
         var rest = text[...]

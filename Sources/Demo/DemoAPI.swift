@@ -7,10 +7,10 @@ import Postgres
 package import Streams
 import Wire
 
-/// Serves the sample chat: its page, and the few calls behind it. Part of `roost demo` alone.
+/// Serves the sample chat: its page, and its few calls. Only used by `roost demo`.
 ///
-/// Every call is one statement under the caller's role and claims, so what a user may see and do is what the policies of
-/// the sample schema say. Statements run one after another on a queue of their own; the loops never wait for them.
+/// Every call is one statement under the caller's role and claims, so the policies of the sample schema decide what a user may see and
+/// do. Statements run one after another on a queue of their own; the loops never wait for them.
 package final class DemoAPI: HTTPHandler {
     private let verifier: JWTVerifier
     private let mint: TokenMint
@@ -18,16 +18,16 @@ package final class DemoAPI: HTTPHandler {
     private let operatorPort: Int?
     private let clock: @Sendable () -> HubTime
     private let pages = DemoPages()
-    /// Nil where no streams are kept.
+    /// Nil if no streams are kept.
     private let assistant: Assistant?
     private let queue = DispatchQueue(label: "roost.demo")
     // Unsafe in name only: used on `queue`, which is serial.
     nonisolated(unsafe) private let database: DemoDatabase
 
     /// - Parameters:
-    ///   - psql: the command line that reaches the database, shown on the page.
-    ///   - operatorPort: where the operator's page is, which the chat page links; nil where there is none.
-    ///   - streams: what keeps the assistant's replies.
+    ///   - psql: the command line that connects to the database, shown on the page.
+    ///   - operatorPort: the port of the operator's page, which the chat page links; nil if there is none.
+    ///   - streams: the service that keeps the assistant's replies.
     package init(
         conninfo: String, psql: String, operatorPort: Int?, verifier: JWTVerifier, mint: TokenMint,
         streams: (any StreamService)?, logger: Logger, clock: @escaping @Sendable () -> HubTime
@@ -48,7 +48,7 @@ package final class DemoAPI: HTTPHandler {
         guard head.path.hasPrefix("/demo/") else { return .notServed }
         let rest = head.path.dropFirst("/demo/".count)
         guard rest.hasPrefix("api/") else { return pages.response(for: rest).map { .answered($0) } ?? .notServed }
-        // A foreign page could otherwise reach this by making its own name resolve to loopback.
+        // A foreign page could otherwise reach this by making its own domain resolve to loopback.
         guard Self.isLoopback(head.host) else {
             return .answered(Self.error(403, "The demo is served to this machine only"))
         }
@@ -143,18 +143,18 @@ package final class DemoAPI: HTTPHandler {
     }
 }
 
-/// One call of the demo's API: the statement it stands for (API.md).
+/// One call of the demo's API, as a statement (API.md).
 struct DemoCall {
     let role: String
     let sql: String
     let parameters: [String?]
     let isSession: Bool
-    /// It answers with a message that somebody wrote.
+    /// True if it answers with a message written by a user.
     var isMessage = false
 
     enum Match {
         case call(DemoCall)
-        /// This one is to be used.
+        /// The path has only this method.
         case wrongMethod(HTTPRequest.Method)
         case unknown
     }
@@ -191,7 +191,7 @@ struct DemoCall {
     }
 }
 
-/// The demo's session with its database, opened when it is needed and again after it broke.
+/// The demo's session with its database, opened when needed and reopened after a failure.
 final class DemoDatabase {
     private let conninfo: String
     private let logger: Logger
@@ -202,11 +202,11 @@ final class DemoDatabase {
         self.logger = logger
     }
 
-    /// One statement, in a transaction of its own under the role and claims, whose one value is JSON.
+    /// Runs one statement, in a transaction of its own under the role and claims, and returns its one value, which is JSON.
     func perform(_ sql: String, _ parameters: [String?], role: String, claims: String) throws -> String {
         let session = try open()
         do {
-            // The role is one of two constants; the claims are text from outside and go as a parameter.
+            // The role is one of two constants; the claims are text from outside, and so a parameter.
             try session.runScript("begin; set local role \(role)")
             _ = try session.queryRows("select set_config('request.jwt.claims', $1, true)", [claims])
             let json = try session.queryRows(sql, parameters).first?.first ?? nil

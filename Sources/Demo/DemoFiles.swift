@@ -3,7 +3,7 @@ import CDemoFiles
 import HTTP
 import Postgres
 
-/// The embedded files by their names.
+/// The embedded files by name.
 enum DemoFiles {
     static let all: [String: [UInt8]] = {
         var count = 0
@@ -30,7 +30,7 @@ struct DemoPages {
         ),
     ]
 
-    /// Nil where there is no such file. `name` is what follows `/demo/`.
+    /// Returns nil if there is no such file. `name` is the path below `/demo/`.
     func response(for name: Substring) -> HTTPResponse? {
         let name = name.isEmpty ? "index.html" : String(name)
         guard let bytes = DemoFiles.all[name], let type = Self.types[String(name.split(separator: ".").last ?? "")]
@@ -39,10 +39,10 @@ struct DemoPages {
     }
 }
 
-/// The sample chat's tables, functions and people.
+/// The sample chat's tables, functions and users.
 package enum DemoSchema {
-    /// What the page listens to. Who may see a row of the first two is a matter of membership in its conversation alone,
-    /// and that is declared, as the README tells an operator to; the policies themselves are in chat.sql.
+    /// The tables that the page listens to. Membership in its conversation alone decides who may see a row of the first two; this is
+    /// declared, as the README advises; the policies themselves are in chat.sql.
     private static let watchedTables: [(name: String, scope: ScopeChange)] = [
         ("public.messages", .declare(column: "conversation_id", members: ["public.conversation_participants"])),
         ("public.read_receipts", .declare(column: "conversation_id", members: ["public.conversation_participants"])),
@@ -50,20 +50,20 @@ package enum DemoSchema {
         ("public.users", .remove),
     ]
 
-    /// Puts the triggers and scopes in place. May run at every start.
+    /// Installs the triggers and scopes. May run at every start.
     package static func watch(conninfo: String) throws {
         for table in watchedTables { _ = try Watcher.watch(table.name, scope: table.scope, conninfo: conninfo) }
     }
 
-    /// `streams.on_close` of the demo: the assistant's replies become messages.
+    /// The demo's `streams.on_close`: the assistant's replies become messages.
     package static let keepsReplies = "select * from demo.keep_reply($1, $2)"
 
-    /// Puts the chat in place, before Roost's own tables. May run at every start; what is there stays.
+    /// Installs the chat, before Roost's own tables. May run at every start; existing objects stay.
     package static func install(conninfo: String) throws {
         try run(["chat.sql", "api.sql", "seed.sql"], conninfo: conninfo)
     }
 
-    /// Puts in place what the assistant needs, behind Roost's own tables. May run at every start.
+    /// Installs the assistant's objects, after Roost's own tables. May run at every start.
     package static func installAssistant(conninfo: String) throws {
         try run(["assistant.sql"], conninfo: conninfo)
     }

@@ -1,12 +1,12 @@
 package import Foundation
 
-/// A folder that one process has to itself until it ends, however it ends (flock(2)): another demo in it would stop this one's Postgres,
-/// or throw its data away.
+/// A folder reserved for one process until that process ends, in whatever way (flock(2)): another demo in it would stop this one's
+/// Postgres, or delete its data.
 package final class FolderLock: Sendable {
     private let descriptor: Int32
 
     /// - Parameter folder: an existing one.
-    /// - Throws: `PrivateCluster.Failure` where another process has it, or where no file can be made in it.
+    /// - Throws: `PrivateCluster.Failure` if another process has it, or if no file can be created in it.
     package init(_ folder: URL) throws {
         let path = folder.appendingPathComponent("lock").path
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)

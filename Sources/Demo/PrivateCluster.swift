@@ -5,16 +5,17 @@ package struct PrivateCluster {
     package let port: Int
     private let root: URL
     private let programs: URL
-    /// Postgres refuses to run as root; its package makes this user.
+    /// Postgres refuses to run as root; its package creates this user.
     private let runsAsPostgres: Bool
 
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// - Parameter folder: where the data is to live. If the `postgres` user cannot reach it (a home of root's), a
-    ///   folder below /var/tmp takes its place.
-    /// - Parameter programs: the folder of Postgres' programs; nil for the newest of Debian's packages.
+    /// - Parameters:
+    ///   - folder: the folder for the data. If the `postgres` user cannot access it (a home of root's), a folder below /var/tmp is used
+    ///     instead.
+    ///   - programs: the folder of Postgres' programs; nil for the newest of Debian's packages.
     package init(folder: URL, port: Int, programs: String?) throws {
         self.port = port
         self.programs = try programs.map(Self.programs(in:)) ?? Self.findPrograms()
@@ -36,7 +37,7 @@ package struct PrivateCluster {
         "postgresql://postgres@127.0.0.1:\(port)/\(database)"
     }
 
-    /// Starts the cluster, making it first if need be.
+    /// Starts the cluster, creating it first if necessary.
     package func start() throws {
         for folder in [root, socketFolder] {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -72,14 +73,14 @@ package struct PrivateCluster {
         }
     }
 
-    /// Throws the data away; the cluster must not run.
+    /// Deletes the data; the cluster must not be running.
     package func remove() throws {
         try stop()
         if FileManager.default.fileExists(atPath: data.path) { try FileManager.default.removeItem(at: data) }
     }
 
     private var exists: Bool {
-        // Asked as the owner: root of a container may lack the right to look.
+        // Asked as the owner: root in a container may lack the right to look.
         do {
             try postgres("pg_controldata", ["-D", data.path])
             return true
@@ -88,13 +89,13 @@ package struct PrivateCluster {
         }
     }
 
-    /// A server reads the data of its own major version only, and says so in its log alone.
+    /// Checks the version of the data: a server reads only that of its own major version, and reports the problem only in its log.
     private func checkVersion() throws {
         let theirs: String
         do {
             theirs = try postgres("cat", in: "/usr/bin", [data.path + "/PG_VERSION"])
         } catch {
-            // It is not there yet; otherwise initdb, which comes next, says what is wrong.
+            // The data does not exist yet; otherwise initdb, which comes next, reports the problem.
             return
         }
         // `postgres (PostgreSQL) 15.4 (Debian 15.4-1)`.
@@ -151,10 +152,10 @@ package struct PrivateCluster {
         }
     }
 
-    /// Runs a program as the user whose data it is.
+    /// Runs a program as the user who owns the data.
     ///
-    /// - Parameter folder: where the program is; nil for Postgres' own.
-    /// - Returns: the last line of what it said.
+    /// - Parameter folder: the folder of the program; nil for Postgres' own.
+    /// - Returns: the last line of its output.
     @discardableResult
     private func postgres(_ program: String, in folder: String? = nil, _ arguments: [String]) throws -> String {
         let path = (folder ?? programs.path) + "/" + program
@@ -172,10 +173,10 @@ package struct PrivateCluster {
     }
 }
 
-/// Runs one program to its end.
+/// Runs one program until it ends.
 ///
-/// Foundation's `Process` is not used: on Linux it takes a child for running as long as anything holds the socket it was
-/// given, and a server that pg_ctl leaves behind holds it for good.
+/// Foundation's `Process` is not used: on Linux it considers a child running as long as any process holds the socket given to the
+/// child, and a server left behind by pg_ctl holds it for good.
 enum ChildProcess {
     struct Outcome {
         let status: Int32
@@ -184,7 +185,7 @@ enum ChildProcess {
     }
 
     static func run(_ path: String, _ arguments: [String]) throws -> Outcome {
-        // A file, not a pipe: a server that is left behind keeps it open, and a pipe would never end.
+        // A file, not a pipe: a server left behind keeps it open, and a pipe would never end.
         var name = Array((NSTemporaryDirectory() + "/roost-XXXXXX").utf8CString)
         let file = mkstemp(&name)
         guard file >= 0 else { throw POSIXError(.EIO) }
@@ -198,7 +199,7 @@ enum ChildProcess {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, file, 1)
         posix_spawn_file_actions_adddup2(&actions, file, 2)
-        // A user who may not look into the caller's folder cannot start there.
+        // A user without access to the caller's folder cannot start there.
         let words = ["/usr/bin/env", "--chdir=/", path] + arguments
         var pointers: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         defer { for pointer in pointers { free(pointer) } }

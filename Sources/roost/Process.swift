@@ -37,11 +37,11 @@ enum OpenFiles {
     /// that are not upgraded yet. The latter displace each other when few of these are left (`DescriptorRoom`).
     private static let reserve = 128
 
-    /// How many sockets clients may have.
+    /// Returns the number of sockets that clients may have.
     ///
     /// - Parameters:
     ///   - wanted: zero for as many as possible.
-    ///   - overTLS: the hub ends it.
+    ///   - overTLS: whether the hub ends the TLS.
     static func sockets(wanted: Int, overTLS: Bool) -> Int {
         let most = max(1, (limit - reserve) / (overTLS ? 3 : 1))
         return wanted == 0 ? most : min(wanted, most)

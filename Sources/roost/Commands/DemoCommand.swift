@@ -119,7 +119,7 @@ struct DemoServer {
 
 /// The demo's secrets, each made once and kept, so that open pages and subscriptions of browsers survive a restart.
 enum DemoSecret {
-    /// What tokens are signed with.
+    /// Loads or creates the secret that signs tokens.
     static func loadOrCreate(from folder: URL) throws -> String {
         try load("jwt-secret", from: folder) {
             var generator = SystemRandomNumberGenerator()
@@ -127,7 +127,7 @@ enum DemoSecret {
         }
     }
 
-    /// What push services of browsers know the hub by.
+    /// Loads or creates the key that identifies the hub to browsers' push services.
     static func pushKey(from folder: URL) throws -> String {
         try load("push-key", from: folder) { VAPIDKey.create()?.privateText ?? "" }
     }

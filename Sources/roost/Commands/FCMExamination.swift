@@ -2,13 +2,13 @@ import Administration
 import Hub
 import Push
 
-/// Asks Google whether it takes the service account, with a push to nobody.
+/// Asks Google whether it accepts the service account, with a push to a token that no app has.
 struct FCMExamination {
     private let fcm: FCMConfiguration
     private let url: String?
 
     private static let subject = "push to Android"
-    /// No app has it: its form alone is right.
+    /// No app has this token; only its form is valid.
     private static let nobody = PushToken("roost-doctor:nobody-has-this-token", of: .fcm)
     private static let patience = Duration.seconds(10)
 
@@ -25,7 +25,7 @@ struct FCMExamination {
         let (_, outcome, statistics) = await test.send(within: Self.patience)
         let problem = statistics.circuitsOpen.values.first
         switch outcome {
-        // It looked at the token, so it takes the account.
+        // Google looked at the token, so it accepts the account.
         case .badToken, .unregistered, .delivered:
             return Finding(.good, Self.subject, "Google takes the service account of project \(fcm.account.project).")
         case .refused(let status, let reason):

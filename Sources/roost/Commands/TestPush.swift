@@ -3,7 +3,7 @@ import Logging
 import Push
 import Synchronization
 
-/// One push that `roost doctor` sends to see what a service says.
+/// A push that `roost doctor` sends to test a service.
 struct TestPush {
     private let service: PushServiceConfiguration
     private let target: Push.Target
@@ -18,7 +18,7 @@ struct TestPush {
         self.payload = payload
     }
 
-    /// - Returns: what became of it; nil where that is not known in time.
+    /// - Returns: its outcome; nil if that is not known in time.
     func send(within patience: Duration) async -> (push: Push?, outcome: PushOutcome?, statistics: PushStatistics) {
         var quiet = Logger(label: "doctor") { _ in SwiftLogNoOpLogHandler() }
         quiet.logLevel = .critical

@@ -55,15 +55,15 @@ struct TryCommand: AsyncParsableCommand {
     }
 }
 
-/// What `roost try` does to a database, one command after the other.
+/// The changes that `roost try` makes to a database, one command after the other.
 struct DatabaseTrial {
     private let configuration: RoostConfiguration
     private let url: String
     private let tables: [String]
     private let request: ClientRoles.Request
-    /// How long to try for a table that is in use, in seconds.
+    /// The time to keep trying if a table is in use, in seconds.
     private let wait: Int
-    /// The lines that a shell needs before the next command, with what was not configured before.
+    /// The lines that a shell needs before the next command, for settings that were not configured before.
     private var exports: [String] = []
 
     init(_ given: ConfigurationOptions, tables: [String], includesVisitors: Bool, wait: Int) throws {
@@ -83,7 +83,7 @@ struct DatabaseTrial {
         request = ClientRoles.Request(tables: tables, includesVisitors: includesVisitors)
     }
 
-    /// - Throws: `RunFailure` with the tables that the database has where none is named.
+    /// - Throws: `RunFailure` with the tables of the database if none is named.
     func demandTables() throws {
         guard tables.isEmpty else { return }
         let found = try RunFailure.wrapping { try Watcher.candidates(conninfo: url) }
@@ -94,8 +94,8 @@ struct DatabaseTrial {
             "Name the tables whose changes clients are to hear, such as `roost try public.messages`. \(list)", .usage)
     }
 
-    /// What is going to be done; nothing is yet.
-    /// - Throws: `RunFailure`, also where the role may not do it.
+    /// Describes the planned changes without making any.
+    /// - Throws: `RunFailure`, also if the role lacks the rights for them.
     func announcement() throws -> String {
         let plan = try RunFailure.wrapping { try ClientRoles.plan(request, conninfo: url) }
         if let obstacle = plan.obstacle, !plan.statements.isEmpty {
@@ -119,7 +119,7 @@ struct DatabaseTrial {
             """
     }
 
-    /// True where `roost doctor` finds nothing wrong afterwards.
+    /// Returns true if `roost doctor` then finds nothing wrong.
     func run() async throws -> Bool {
         try SchemaMigration(url: url, wait: wait).runMigration()
         _ = try RunFailure.wrapping { try ClientRoles.createRoles(request, conninfo: url) }
@@ -128,7 +128,7 @@ struct DatabaseTrial {
         return try await Examination(configuration).runChecks(json: false)
     }
 
-    /// What to paste next.
+    /// Returns the commands to paste next.
     func continuation() throws -> String {
         let before = exports.map { "    \($0)\n" }.joined()
         let token = try configuration.jwtSecret.map {
@@ -150,7 +150,7 @@ struct DatabaseTrial {
             """
     }
 
-    /// As `openssl rand -hex 32` makes one.
+    /// Makes a secret like those of `openssl rand -hex 32`.
     private static func makeSecret() -> String {
         (0..<32).map { _ in
             let byte = String(UInt8.random(in: 0...255), radix: 16)

@@ -176,7 +176,7 @@ struct TableWatch {
         let visibility = outcome.scope.map { "; \($0.sentence)" } ?? "."
         StandardOutput.writeLine("\(outcome.table) is \(verb) \(again)\(visibility)")
         for note in outcome.notes { StandardOutput.writeLine(note) }
-        // Where policies fail, how fast they are asked is of no concern.
+        // If policies fail, their speed does not matter.
         guard !outcome.obstacles.isEmpty, outcome.failures.isEmpty else { return }
         StandardOutput.writeLine(
             "Policies of \(outcome.table) are asked about each row by itself, which is correct but slower, as "

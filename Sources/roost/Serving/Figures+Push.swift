@@ -52,7 +52,7 @@ extension PushService {
         }
     }
 
-    /// What waits and is on its way, by kind: one figure after the other, each for all kinds.
+    /// The figures of sending, by kind: one figure after the other, each for all kinds.
     private func sending(_ clients: [(key: PushKind, value: PushStatistics)]) -> [Figure] {
         func figures(_ name: String, _ type: Figure.Kind, _ help: String, _ value: (PushStatistics) -> Int) -> [Figure]
         {

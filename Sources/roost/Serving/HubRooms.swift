@@ -267,7 +267,7 @@ struct HubRooms: Sendable {
         pushService?.start()
     }
 
-    /// What sends pushes, with the rules of the configuration; nil where no service is configured.
+    /// Makes the push service with the rules of the configuration; nil if no service is configured.
     private static func pushService(
         _ server: Server, _ services: [PushServiceConfiguration], _ shared: SharedState, _ gateway: Gateway,
         _ logger: Logger

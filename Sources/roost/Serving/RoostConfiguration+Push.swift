@@ -8,7 +8,7 @@ import Wire
 
 /// The configuration of pushes in the form of the rooms that send them.
 extension RoostConfiguration {
-    /// The services that pushes go to; empty where the operator has configured none.
+    /// The services that pushes go to; empty if the operator has configured none.
     func pushServices() throws -> [PushServiceConfiguration] {
         var services: [PushServiceConfiguration] = []
         if let apns = try apnsConfiguration() { services.append(.apns(apns)) }
@@ -17,12 +17,12 @@ extension RoostConfiguration {
         return services
     }
 
-    /// How to reach APNs; nil where the operator has not configured it.
+    /// Returns the configuration of APNs; nil if the operator has not configured it.
     func apnsConfiguration() throws -> APNsConfiguration? {
         push.topic == nil ? nil : try APNsConfiguration(self, for: "roost serve")
     }
 
-    /// How to reach FCM; nil where the operator has not configured it.
+    /// Returns the configuration of FCM; nil if the operator has not configured it.
     func fcm() throws -> FCMConfiguration? {
         guard let file = push.serviceAccount else { return nil }
         let text: [UInt8]
@@ -41,7 +41,7 @@ extension RoostConfiguration {
         }
     }
 
-    /// How to reach the push services of browsers; nil where the operator has not configured them.
+    /// Returns the configuration of browsers' push services; nil if the operator has not configured them.
     func web() throws(RunFailure) -> WebPushConfiguration? {
         guard let text = webPush.privateKey else { return nil }
         guard let whom = webPush.subject else {
@@ -64,7 +64,7 @@ extension RoostConfiguration {
         return web
     }
 
-    /// - Returns: the file, which has certificates.
+    /// - Returns: the file, if it contains certificates.
     func certificates(_ file: String, _ setting: String) throws(RunFailure) -> String {
         var problem: String?
         do {
