@@ -1,4 +1,4 @@
-// Key agreement and authenticated encryption: what a message to a browser is encrypted with (RFC 8291).
+// Key agreement and authenticated encryption, for messages to browsers (RFC 8291).
 
 #include "CCrypto.h"
 
@@ -13,7 +13,7 @@
 
 #define KEY(key) ((EVP_PKEY *)(key))
 
-// Made once, and never written to: it takes longer to make than half of an exchange does.
+// Made once, and never written to: making it takes longer than half of an exchange.
 static EC_GROUP *p256;
 static pthread_once_t p256_once = PTHREAD_ONCE_INIT;
 
@@ -24,12 +24,12 @@ static const EC_GROUP *group(void) {
     return p256;
 }
 
-// The number from 1 to below the group's order, which BN_clear_free frees; NULL for any other.
+// Returns the number if it is from 1 to below the group's order, to be freed by BN_clear_free; NULL for any other.
 static BIGNUM *scalar_of(const uint8_t bytes[ROOST_P256_SCALAR]) {
     BIGNUM *number = BN_new();
     if (group() && number && BN_bin2bn(bytes, ROOST_P256_SCALAR, number) && !BN_is_zero(number)
         && BN_cmp(number, EC_GROUP_get0_order(group())) < 0) {
-        // Whoever measures the time is told nothing of it.
+        // The time taken must not reveal the number.
         BN_set_flags(number, BN_FLG_CONSTTIME);
         return number;
     }
@@ -37,8 +37,8 @@ static BIGNUM *scalar_of(const uint8_t bytes[ROOST_P256_SCALAR]) {
     return NULL;
 }
 
-// NULL for bytes that are no point of the curve. The group's order is prime, so each point on it is as good as another
-// (NIST SP 800-56A, section 5.6.2.3.4).
+// Returns NULL for bytes that are not a point of the curve. The group's order is prime, so each point on it is as good as another (NIST
+// SP 800-56A, section 5.6.2.3.4).
 static EC_POINT *point_of(const uint8_t bytes[ROOST_P256_POINT]) {
     if (bytes[0] != POINT_CONVERSION_UNCOMPRESSED || !group()) return NULL;
     EC_POINT *point = EC_POINT_new(group());
@@ -52,7 +52,7 @@ static bool write_point(const EC_POINT *point, uint8_t out[ROOST_P256_POINT]) {
         == ROOST_P256_POINT;
 }
 
-// The point that belongs to a private number.
+// Writes the point that belongs to a private number.
 static bool write_public(const BIGNUM *scalar, uint8_t out[ROOST_P256_POINT]) {
     EC_POINT *product = EC_POINT_new(group());
     bool is = product && EC_POINT_mul(group(), product, scalar, NULL, NULL, NULL) == 1 && write_point(product, out);

@@ -43,7 +43,7 @@ bool roost_equal(const uint8_t *one, const uint8_t *other, size_t count) {
     return CRYPTO_memcmp(some(one), some(other), count) == 0;
 }
 
-// Found once: a key is often of one message alone, whose code takes less time than to find the algorithm.
+// Looked up once: a key is often used for one message only, whose code takes less time than the lookup of the algorithm.
 static EVP_MAC *hmac;
 static pthread_once_t hmac_once = PTHREAD_ONCE_INIT;
 
@@ -208,7 +208,7 @@ static bool set_padding(EVP_PKEY_CTX *context, enum roost_scheme scheme) {
     }
 }
 
-// The length of half of a raw signature.
+// Returns the length of half of a raw signature.
 static size_t coordinate_length(const EVP_PKEY *key) { return ((size_t)EVP_PKEY_get_bits(key) + 7) / 8; }
 
 // Encodes an ECDSA signature as DER, which the caller frees. Returns its length, or 0 if the raw signature does not

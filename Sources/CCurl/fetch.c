@@ -11,7 +11,7 @@ struct body {
     int is_too_long;
 };
 
-// Returning less than it was given makes libcurl end the transfer (CURLOPT_WRITEFUNCTION(3)).
+// Returning less than was passed in makes libcurl end the transfer (CURLOPT_WRITEFUNCTION(3)).
 static size_t take(char *data, size_t one, size_t count, void *user) {
     struct body *body = user;
     (void)one; // always 1
@@ -24,7 +24,7 @@ static size_t take(char *data, size_t one, size_t count, void *user) {
     return count;
 }
 
-// What libcurl's own messages may quote (host names, parts of the URL), these do not.
+// Describes an error without quoting host names or parts of the URL, as libcurl's own messages may.
 static const char *words(CURLcode code) {
     switch (code) {
     case CURLE_UNSUPPORTED_PROTOCOL: return "only http and https are fetched";
@@ -58,8 +58,8 @@ long roost_fetch(const char *url, long timeout_ms, unsigned char *buffer, size_t
 #endif
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
     curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 3L);
-    // A .netrc or a proxy's address of whoever starts the hub is no part of its configuration, but a proxy may be the
-    // only way out: the usual variables (https_proxy) stay in force, .netrc is not read.
+    // The .netrc of the user who starts the hub is not part of its configuration, and is not read. A proxy may be the only way out, so
+    // the usual variables (https_proxy) stay in force.
     curl_easy_setopt(curl, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "roost");

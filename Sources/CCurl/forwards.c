@@ -36,7 +36,7 @@ static const char *type_of(const struct forward *forward) {
 static size_t take_header(char *data, size_t one, size_t count, void *user) {
     struct forward *forward = user;
     size_t length = one * count;
-    // The empty line behind the head of an answer; one of 1xx is none yet.
+    // The empty line after the head of an answer; a 1xx is not an answer yet.
     if (length <= 2 && !forward->is_headed && status_of(forward) >= 200) {
         forward->is_headed = 1;
         forward->set->calls.head(forward->set->calls.context, forward->id, status_of(forward));
@@ -105,7 +105,7 @@ int roost_forwards_begin(struct roost_forwards *set, uint64_t id, const char *ur
     curl_easy_setopt(curl, CURLOPT_POST, 1L);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
     curl_easy_setopt(curl, CURLOPT_COPYPOSTFIELDS, (const char *)body);
-    // libcurl sends a request again whose old connection ends without an answer, and nobody's message may be sent twice.
+    // libcurl resends a request if its reused connection ends without an answer, and no message may be sent twice.
     curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
     curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, 1L);
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -114,7 +114,7 @@ int roost_forwards_begin(struct roost_forwards *set, uint64_t id, const char *ur
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, silence_s);
-    // Half of what a transfer takes would be buffers for large answers.
+    // Otherwise half of a transfer's memory would be buffers for large answers.
     curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, 4096L);
     curl_easy_setopt(curl, CURLOPT_UPLOAD_BUFFERSIZE, 16384L);
     curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
@@ -151,7 +151,7 @@ void roost_forwards_cancel(struct roost_forwards *set, uint64_t id) {
 }
 
 void roost_forwards_wait(struct roost_forwards *set, int descriptor, int timeout_ms) {
-    // A request that was just begun is due at once.
+    // A request that was just started is due at once.
     struct curl_waitfd news = {.fd = descriptor, .events = CURL_WAIT_POLLIN};
     curl_multi_poll(set->multi, &news, 1, timeout_ms, NULL);
     int running = 0, left = 0;

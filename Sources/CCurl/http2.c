@@ -7,7 +7,7 @@
 
 struct note *roost_http2_new_note(enum roost_http2_kind kind, uint64_t connection, uint64_t request) {
     struct note *note = calloc(1, sizeof *note);
-    if (!note) abort(); // a note that is lost is a request without an end
+    if (!note) abort(); // a lost note would be a request that never ends
     note->face.kind = kind;
     note->face.connection = connection;
     note->face.request = request;
@@ -84,7 +84,7 @@ static void sweep(roost_http2 *set) {
     }
 }
 
-// How many of the array's places were filled; `timeout_ms` becomes 0 where something can be done at once.
+// Returns the number of places filled in the array; `timeout_ms` becomes 0 if something can be done at once.
 static unsigned int prepare(roost_http2 *set, int *timeout_ms) {
     unsigned int count = 0;
     for (struct connection *each = set->connections; each; each = each->next) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Reads of one turn of one connection: the others are to be served, too.
+// Reads of one connection in one turn: the others need their share.
 #define READS 16
 
 // As in fetch.c: libcurl's own messages may quote parts of the URL.
@@ -59,12 +59,12 @@ static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_s
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-// libcurl offers the address here that it connects to next (CURLOPT_OPENSOCKETFUNCTION(3)), so that a name cannot lead elsewhere than it
-// did when it was looked at.
+// libcurl passes the address that it is about to connect to (CURLOPT_OPENSOCKETFUNCTION(3)), so that a name cannot lead elsewhere than
+// it did when it was checked.
 static void put_under_guard(struct connection *connection) {
     curl_easy_setopt(connection->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(connection->easy, CURLOPT_OPENSOCKETDATA, connection);
-    // Not the one of the environment either.
+    // Not even the environment's proxy.
     curl_easy_setopt(connection->easy, CURLOPT_PROXY, "");
     curl_easy_setopt(connection->easy, CURLOPT_NOPROXY, "*");
 }
@@ -90,17 +90,17 @@ uint64_t roost_http2_open(roost_http2 *set, const char *url, const char *ca_file
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS, CURLPROTO_HTTPS);
 #endif
     curl_easy_setopt(curl, CURLOPT_CONNECT_ONLY, 1L);
-    // Were libcurl to offer h2, it would put its own HTTP/2 between us and the connection, also with CONNECT_ONLY.
+    // If libcurl offered h2, it would put its own HTTP/2 between us and the connection, even with CONNECT_ONLY.
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_SSL_ENABLE_ALPN, 0L);
     curl_easy_setopt(curl, CURLOPT_SSL_CTX_FUNCTION, offer_http2);
     curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
     curl_easy_setopt(curl, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
-    // Through a proxy, only as a tunnel: the provider token is nobody else's.
+    // A proxy is used only as a tunnel: it must not see the provider token.
     curl_easy_setopt(curl, CURLOPT_HTTPPROXYTUNNEL, 1L);
     curl_easy_setopt(curl, CURLOPT_TCP_NODELAY, 1L);
-    // Keeps a silent connection's way open through routers that forget, and notices a peer that is gone.
+    // Keeps routers from dropping a silent connection, and detects a peer that is gone.
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, 60L);
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPINTVL, 20L);
@@ -159,7 +159,7 @@ void roost_http2_flush(struct connection *connection) {
         CURLcode code = curl_easy_send(connection->easy, connection->out, connection->out_length, &sent);
         if (code == CURLE_AGAIN) return;
         if (code != CURLE_OK) {
-            // An answer may still be there to be read, and a GOAWAY that says how far the server came.
+            // There may still be an answer to read, and a GOAWAY with the last request that the server processed.
             roost_http2_read(connection);
             if (connection->state == OPEN) roost_http2_end(connection, words(code));
             return;
@@ -199,7 +199,7 @@ void roost_http2_close(roost_http2 *set, uint64_t id) {
         const uint8_t *bytes = NULL;
         size_t sent = 0;
         ssize_t count = nghttp2_session_mem_send(connection->session, &bytes);
-        // A courtesy: whether the socket takes it makes no difference to us.
+        // A courtesy: whether the socket accepts it makes no difference to us.
         if (count > 0) (void)curl_easy_send(connection->easy, bytes, (size_t)count, &sent);
     }
     roost_http2_end(connection, NULL);

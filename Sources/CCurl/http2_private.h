@@ -1,4 +1,4 @@
-// What http2.c, http2_connection.c and http2_session.c share.
+// Declarations shared by http2.c, http2_connection.c and http2_session.c.
 
 #ifndef ROOST_HTTP2_PRIVATE_H
 #define ROOST_HTTP2_PRIVATE_H
@@ -25,7 +25,7 @@ struct stream {
     struct stream *previous, *next;
     uint64_t request;
     int32_t id;
-    int has_left;   // its last frame was given to the connection
+    int has_left;   // the connection has its last frame
     int is_settled; // its note is written
     struct note *note;
     size_t sent, length, received;
@@ -45,7 +45,7 @@ struct connection {
     curl_socket_t socket;
     nghttp2_session *session;
     struct stream *streams;
-    const uint8_t *out; // what nghttp2 wants sent and the socket has not taken; nghttp2 keeps it
+    const uint8_t *out; // bytes from nghttp2 that the socket has not taken yet; owned by nghttp2
     size_t out_length;
     char authority[300];
 };
@@ -69,13 +69,13 @@ struct connection *roost_http2_find(roost_http2 *set, uint64_t id);
 void roost_http2_connected(struct connection *connection, CURLcode code);
 void roost_http2_read(struct connection *connection);
 void roost_http2_flush(struct connection *connection);
-// Ends all its requests; writes a note where `text` is given. The connection is freed by the next wait.
+// Ends all its requests; writes a note if `text` is given. The connection is freed by the next wait.
 void roost_http2_end(struct connection *connection, const char *text);
 void roost_http2_free(struct connection *connection);
 
 // http2_session.c
 int roost_http2_begin_session(struct connection *connection);
-// Writes its note, where that was not done before, and frees it.
+// Writes its note, unless that was done before, and frees it.
 void roost_http2_finish(struct stream *stream, int is_refused);
 
 #endif

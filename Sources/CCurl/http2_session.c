@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Pseudo headers and what services know: twelve; more is a mistake of the caller's.
+// Pseudo headers and those that services know: twelve; more is an error of the caller's.
 #define HEADERS 16
-// Bytes of an answer; those of all services are far smaller, and one that does not end must not go on.
+// The maximum size of an answer; those of all services are far smaller, and one that does not end must be cut off.
 #define LONGEST_ANSWER 65536
 
 static void settle(struct stream *stream, enum roost_http2_kind kind) {
@@ -17,7 +17,7 @@ static void settle(struct stream *stream, enum roost_http2_kind kind) {
 }
 
 void roost_http2_finish(struct stream *stream, int is_refused) {
-    // A status is the server's word also where the rest of the answer went missing; 1xx are no answers.
+    // A status is the server's word even if the rest of the answer was lost; a 1xx is not an answer.
     if (!stream->is_settled && stream->note->face.status >= 200) settle(stream, ROOST_HTTP2_ANSWERED);
     settle(stream, is_refused || !stream->has_left ? ROOST_HTTP2_UNSEEN : ROOST_HTTP2_LOST);
 
@@ -140,8 +140,8 @@ static ssize_t read_payload(nghttp2_session *session, int32_t id, uint8_t *buffe
     return (ssize_t)count;
 }
 
-// What Apple wants kept out of the compression's table ("Sending notification requests to APNs"), and what is another
-// one in each request and would push the rest out of it.
+// Excludes from the compression's table the headers that Apple names ("Sending notification requests to APNs"), and those that differ
+// in each request and would push the others out of it.
 static int is_indexed(const char *name) {
     static const char *const never[] = {":path", "authorization", "apns-id", "apns-expiration", "apns-collapse-id",
                                         "apns-request-id"};

@@ -1,4 +1,4 @@
-// A request with a body that is there as a whole, for a thread that waits for its answer.
+// A request whose whole body is at hand, for a thread that waits for the answer.
 
 #include "requests.h"
 
@@ -14,7 +14,7 @@ static size_t drop(char *data, size_t one, size_t count, void *user) {
 long roost_post(struct roost_requests *requests, const char *url, const char *const *headers, size_t header_count,
                 const unsigned char *body, size_t length, long timeout_ms, char *problem) {
     CURL *curl = requests->curl;
-    // Connections stay.
+    // Connections are kept.
     curl_easy_reset(curl);
     struct curl_slist *list = curl_slist_append(NULL, "Expect:");
     for (size_t i = 0; i < header_count; i++) list = curl_slist_append(list, headers[i]);

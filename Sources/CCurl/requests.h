@@ -1,4 +1,4 @@
-// What transfer.c and post.c share.
+// Declarations shared by transfer.c and post.c.
 
 #ifndef ROOST_REQUESTS_H
 #define ROOST_REQUESTS_H

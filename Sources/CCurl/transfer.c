@@ -1,4 +1,4 @@
-// HTTP requests of the command line, whose bodies and answers go on for as long as they like. They wait on the calling thread.
+// HTTP requests of the command line, with bodies and answers of any length. They block the calling thread.
 
 #include "requests.h"
 
@@ -48,9 +48,9 @@ const char *roost_answer_header(struct roost_requests *requests, const char *nam
 long roost_transfer(struct roost_requests *requests, const struct roost_transfer *asked, char *problem) {
     CURL *curl = requests->curl;
     struct transfer transfer = {asked, curl};
-    // Connections stay.
+    // Connections are kept.
     curl_easy_reset(curl);
-    // What is read comes in pieces of unknown number; nobody is asked first whether they are wanted.
+    // The body comes in an unknown number of pieces; they are sent without first asking the server for permission.
     struct curl_slist *headers = curl_slist_append(NULL, "Expect:");
     if (asked->read) headers = curl_slist_append(headers, "Transfer-Encoding: chunked");
     for (size_t i = 0; i < asked->header_count; i++) headers = curl_slist_append(headers, asked->headers[i]);
@@ -76,7 +76,7 @@ long roost_transfer(struct roost_requests *requests, const struct roost_transfer
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, NULL);
     curl_slist_free_all(headers);
-    // An answer that came before all was sent is an answer.
+    // An answer that arrives before everything was sent still counts.
     if (code == CURLE_OK || status >= 400) return status;
     snprintf(problem, ROOST_FETCH_PROBLEM_SIZE, "%s", curl_easy_strerror(code));
     return -1;

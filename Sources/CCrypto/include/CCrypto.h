@@ -1,5 +1,5 @@
-// Hashes, message authentication codes, signatures, key agreement and encryption by OpenSSL's libcrypto 3: to verify tokens, to sign
-// provider tokens, and to encrypt messages to browsers.
+// Hashes, message authentication codes, signatures, key agreement and encryption by OpenSSL's libcrypto 3: verifies tokens, signs
+// provider tokens, and encrypts messages to browsers.
 //
 // Invariants
 //   - Any thread may call any of these. A roost_mac and a roost_key never change once made, so several threads may use
@@ -21,7 +21,7 @@ enum roost_scheme {
     ROOST_RSA_PKCS1, // RSASSA-PKCS1-v1_5 (RFC 8017, section 8.2)
     ROOST_RSA_PSS,   // RSASSA-PSS with MGF1 of the same hash and a salt of the hash's length (RFC 7518, section 3.5)
     ROOST_ECDSA,     // r and s, each of the curve's length (RFC 7518, section 3.4), not DER
-    ROOST_ED25519    // EdDSA (RFC 8032); the hash is not looked at
+    ROOST_ED25519    // EdDSA (RFC 8032); the hash is ignored
 };
 
 #define ROOST_LONGEST_HASH 64
@@ -52,30 +52,30 @@ roost_key *roost_key_ed25519(const uint8_t *bytes, size_t count);
 // A private key of the curve P-256 in PEM, without a passphrase. NULL for anything else.
 roost_key *roost_key_p256_pem(const char *pem, size_t count);
 
-// A private RSA key in PEM, without a passphrase, of 2,048 bits to 8,192. NULL where it is anything else.
+// A private RSA key in PEM, without a passphrase, of 2,048 bits to 8,192. NULL for anything else.
 roost_key *roost_key_rsa_pem(const char *pem, size_t count);
 
-// Numbers of P-256: a private key with the most significant byte first, and a public one as a point that is not compressed
-// (SEC 1, section 2.3.3).
+// Numbers of P-256: a private key with the most significant byte first, and a public one as an uncompressed point (SEC 1, section
+// 2.3.3).
 #define ROOST_P256_SCALAR 32
 #define ROOST_P256_POINT 65
 
-// A private key; NULL for a number that is none.
+// A private key; NULL for a number that is not one.
 roost_key *roost_key_p256_private(const uint8_t scalar[ROOST_P256_SCALAR]);
-// The public half of a key of P-256. False where memory is short.
+// Writes the public half of a key of P-256. False if memory is short.
 bool roost_key_p256_point(const roost_key *key, uint8_t out[ROOST_P256_POINT]);
 
 bool roost_p256_is_point(const uint8_t bytes[ROOST_P256_POINT]);
-// Agrees with the owner of the key `other` on a secret (ECDH; NIST SP 800-56A, section 5.7.1.2): writes the public half of
-// `scalar` and the secret. False for a number or a point that is none.
+// Agrees with the owner of the key `other` on a secret (ECDH; NIST SP 800-56A, section 5.7.1.2): writes the public half of `scalar` and
+// the secret. False for an invalid number or point.
 bool roost_p256_exchange(
     const uint8_t scalar[ROOST_P256_SCALAR], const uint8_t other[ROOST_P256_POINT], uint8_t own[ROOST_P256_POINT],
     uint8_t secret[ROOST_P256_SCALAR]);
 
 void roost_key_free(roost_key *key);
 
-// AES-128-GCM (NIST SP 800-38D) without additional data. `out` takes the text and a tag behind it. Returns the length of
-// both; 0 where memory is short.
+// AES-128-GCM (NIST SP 800-38D) without additional data. `out` takes the text followed by a tag. Returns the length of both; 0 if
+// memory is short.
 #define ROOST_GCM_KEY 16
 #define ROOST_GCM_NONCE 12
 #define ROOST_GCM_TAG 16
