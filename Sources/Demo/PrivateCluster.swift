@@ -1,6 +1,6 @@
 package import Foundation
 
-/// A Postgres cluster of the demo's own: on loopback and a socket, with its data kept between runs.
+/// The demo's own Postgres cluster: on loopback and a socket, with its data kept between runs.
 package struct PrivateCluster {
     package let port: Int
     private let root: URL

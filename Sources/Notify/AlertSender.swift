@@ -20,9 +20,9 @@ final class AlertSender {
     private var returned: [AlertSettlement] = []
     /// The time of the next look into the queue, in milliseconds since 1970; nil if nothing is queued.
     private(set) var dueAt: Int64?
-    /// Alerts that were put into the queue.
+    /// Alerts queued.
     private(set) var enqueued = 0
-    /// Alerts that were handed over to be sent, counted once for each phone.
+    /// Alerts handed over for sending, counted once for each phone.
     private(set) var sent = 0
     /// Alerts that no longer had to be sent: their user has the message, or they expired, or there was no phone.
     private(set) var dropped = 0

@@ -48,7 +48,7 @@ package struct PresenceView: Sendable {
         devices.setWatched(DeviceKey.makeKey(user: user, session: session), isWatched)
     }
 
-    /// A public and a private channel of one name are two rooms, and a conversation is in one of them.
+    /// Returns both channels of a topic: a conversation may use the public or the private one.
     private static func keys(_ topic: Name) -> [ChannelKey] {
         [true, false].map { ChannelKey(topic: ChannelKey.prefix + topic.text, isPrivate: $0) }
     }

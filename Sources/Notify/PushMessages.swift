@@ -41,7 +41,7 @@ final class MessageReader {
         var heard: Set<Name> = []
     }
 
-    /// Rows of one question to Postgres.
+    /// The maximum number of rows in one question to Postgres.
     private static let batch = 500
     /// The maximum number of tries, and the longest time, for a message that a lock or a deadline kept from being answered, and the
     /// pause between tries; in milliseconds.

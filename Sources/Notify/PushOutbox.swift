@@ -97,7 +97,7 @@ final class PushOutbox {
             // The token is gone, unless it was registered again since then.
             database.attempt { droppedTokens += try $0.drop(destination, ifRegisteredBefore: since) }
         case .badToken:
-            // It stays in the table: a wrong environment in the configuration must not cost all tokens.
+            // The token stays in the table: a wrong environment in the configuration must not cost all tokens.
             badTokens.insert(destination.token)
         default: break
         }

@@ -115,13 +115,13 @@ package struct PushServiceStatistics: Sendable {
     package internal(set) var lateTimedRows = 0
     package internal(set) var lostTimedRows = 0
     package internal(set) var withheldTimedAlerts = 0
-    /// Alerts that were put into the queue.
+    /// Alerts queued.
     package internal(set) var alerts = 0
-    /// Alerts that were handed over to be sent, counted once for each phone.
+    /// Alerts handed over for sending, counted once for each phone.
     package internal(set) var sentAlerts = 0
     /// Alerts that no longer had to be sent: their user came back, or they expired, or there was no phone.
     package internal(set) var droppedAlerts = 0
-    /// Numbers on icons that were handed over to be pushed, counted once for each phone.
+    /// Numbers on icons handed over for pushing, counted once for each phone.
     package internal(set) var badges = 0
     /// The reasons why alerts were sent or dropped.
     package internal(set) var alertReasons: [AlertReason: Int] = [:]

@@ -11,14 +11,14 @@ final class ReadUpdater {
     private var queue = BadgeQueue()
     /// Alerts that were withdrawn.
     private(set) var withdrawn = 0
-    /// Badges that were handed over to be pushed, counted once for each phone.
+    /// Badges handed over for pushing, counted once for each phone.
     private(set) var badges = 0
 
     /// The time for a user to read on before the icons follow, in milliseconds; longer if another hub has the user's sockets and so
     /// knows which phone is in use.
     private static let delay: Int64 = 1000
     private static let delayElsewhere: Int64 = 6000
-    /// Users of one question to Postgres.
+    /// The maximum number of users in one question to Postgres.
     private static let batch = 200
 
     init(_ context: PushContext) { self.context = context }

@@ -16,7 +16,7 @@ package struct APNsConfiguration: Sendable {
         self.key = key
     }
 
-    /// Whether each environment has a server of its own. One server for both cannot be asked which one a token belongs to.
+    /// Whether each environment has a server of its own. One server for both cannot tell which one a token belongs to.
     package var hasTwoHosts: Bool { origin(of: ServerName(.sandbox)) != origin(of: ServerName(.production)) }
 
     /// The origin of a server: the configured one, or port 443 of the hosts in Apple's "Sending notification requests to APNs".

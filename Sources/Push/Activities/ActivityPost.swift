@@ -38,7 +38,7 @@ package enum PostVerdict: Sendable, Equatable {
     case queued
     /// The app's socket is alive, or its grace window is open: the state goes by socket, and is pushed if the app goes away for good.
     case withheld
-    /// The post is dropped, because it is not newer than what was sent or posted last, or the activity has ended.
+    /// The post is dropped, because it is not newer than the last state sent or posted, or because the activity has ended.
     case stale
     /// There is no such activity.
     case unknown

@@ -32,7 +32,7 @@ package struct ActivityStatistics: Sendable, Equatable {
     package internal(set) var pushed = 0
     /// States that were shown by socket.
     package internal(set) var shown = 0
-    /// States that were not sent because they were equal to the last one.
+    /// States that were not sent because they equalled the last one.
     package internal(set) var suppressed = 0
     /// Pushes that were ready to leave when the app came back.
     package internal(set) var withdrawn = 0

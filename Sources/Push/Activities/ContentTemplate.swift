@@ -51,7 +51,7 @@ package struct ContentTemplate: Sendable, Equatable {
         _ facts: ConversationFacts, _ circumstances: Circumstances, version: Int, timestamp: Int64
     ) -> TemplateVariables {
         let names = Preview(limit: Self.nameLimit)
-        // The order in which people come and go is no news.
+        // The order in which people come and go is not news.
         let typing = Set(facts.typing).sorted()
         let online = Set(facts.online).sorted()
         var variables = TemplateVariables()

@@ -105,7 +105,7 @@ struct LiveActivity: Sendable {
     var retryAt: Int64?
     /// The number of failed pushes in a row.
     var attempts = 0
-    /// The time when the activity was over, in monotonic milliseconds; nil while it is not.
+    /// The time when the activity ended, in monotonic milliseconds; nil while it has not.
     var overSince: Int64?
 
     init(
@@ -137,7 +137,7 @@ struct LiveActivity: Sendable {
         debounce = Debounce(at: now.monotonic, isUrgent: showsAgain)
     }
 
-    /// Keeps a state that a backend posted. Its members of the hub's are sent even if nothing is known of a conversation.
+    /// Keeps a state that a backend posted. The members that the hub fills are sent even if no conversation is known.
     private mutating func keep(posted: Posted?) {
         guard let posted else { return }
         self.posted = posted

@@ -68,7 +68,7 @@ package struct AlertDecider: Sendable {
     /// The actions that follow from a decision.
     package struct Steps: Sendable {
         package var verdicts: [Verdict] = []
-        /// To be written before the verdicts.
+        /// Must be stored before the verdicts.
         package var spared: [SparedPhones] = []
         /// For each loop.
         package var questions: [Int: [ReceiptQuestion]] = [:]

@@ -42,7 +42,7 @@ struct AccessTokenCache {
 
     init(_ account: ServiceAccount) { self.account = account }
 
-    /// Nil if no token is valid now.
+    /// Returns nil if no token is valid now.
     func authorization(at now: HubTime) -> PushAuthorization? {
         token.flatMap { now.monotonic < $0.expiresAt ? $0.authorization : nil }
     }

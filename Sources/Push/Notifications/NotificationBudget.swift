@@ -14,7 +14,7 @@ package struct NotificationBudget: Sendable {
 
     package init() {}
 
-    /// Returns nil if a call may be answered; otherwise the time its caller should wait.
+    /// Returns nil if a call may be answered; otherwise the seconds that its caller should wait.
     package mutating func secondsUntilFree(at now: Int64) -> Int? {
         let passed = at == .min ? 0 : max(0, now - at)
         at = now

@@ -1,4 +1,4 @@
-/// Cuts text to what fits one line of a lock screen.
+/// Cuts text to fit one line of a lock screen.
 ///
 /// The cut is between graphemes (Unicode UAX #29), so that an emoji, a flag or a letter with its accents is never split.
 package struct Preview: Sendable, Equatable {

@@ -39,7 +39,7 @@ package struct TemplateVariables: Sendable {
         }
     }
 
-    /// Cuts a text to what fits a lock screen. Does nothing if the variable is missing or not a text.
+    /// Cuts a text to fit a lock screen. Does nothing if the variable is missing or not a text.
     package mutating func cut(_ name: String, to preview: Preview) {
         guard let text = self[name]?.string else { return }
         set(name, preview.of(text))

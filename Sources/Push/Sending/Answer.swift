@@ -1,7 +1,7 @@
 /// The answer of a push service to a request.
 struct Answer: Equatable {
     let status: Int
-    /// The reason that the service gave; empty where it gave none.
+    /// The reason given by the service; empty if there is none.
     var reason: String
     /// The time when the token became invalid, in milliseconds since 1970, if the service reports it.
     var timestamp: Int64?

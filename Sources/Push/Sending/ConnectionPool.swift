@@ -10,7 +10,7 @@ struct ConnectionPool {
     var busy = 0
     /// The time when sending may resume, in monotonic milliseconds.
     var pausedUntil: Int64 = 0
-    /// Whether a connection has ever been open.
+    /// Whether a connection to the server has ever been open.
     var wasReached = false
     /// Notifications without an outcome yet, for a server named by a registering client.
     var held = 0

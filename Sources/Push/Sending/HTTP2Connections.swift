@@ -1,7 +1,7 @@
 import CCurl
 import Workers
 
-/// The real connections: libcurl's and nghttp2's, through the shim in CCurl. Confined to the client's thread.
+/// The real connections, by libcurl and nghttp2 through the shim in CCurl. Confined to the client's thread.
 final class HTTP2Connections: PushTransport {
     private let set: OpaquePointer
     private let limits: PushLimits

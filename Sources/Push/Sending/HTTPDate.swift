@@ -6,7 +6,7 @@ enum HTTPDate {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// Milliseconds since 1970; nil for any other format: the obsolete ones are not sent over HTTP/2.
+    /// Returns milliseconds since 1970; nil for any other format: the obsolete ones are not sent over HTTP/2.
     static func milliseconds(_ text: String) -> Int64? {
         let parts = text.split(separator: " ")
         guard parts.count == 6, parts[5] == "GMT", let day = Int(parts[1]), let year = Int(parts[3]),
@@ -23,7 +23,7 @@ enum HTTPDate {
 
 /// The header `retry-after` (RFC 9110, section 10.2.3) in seconds, as push services write it.
 enum RetryAfter {
-    /// Nil for a date, which none of them sends.
+    /// Returns nil for a date, which none of them sends.
     static func milliseconds(_ text: String) -> Int64? {
         guard let seconds = Int64(text), (0...86_400).contains(seconds) else { return nil }
         return seconds * 1000

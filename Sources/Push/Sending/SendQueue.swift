@@ -7,7 +7,7 @@ import Wire
 /// Invariants
 ///   - Each notification that is added ends in `finished` exactly once.
 ///   - Of one lane at most one is in flight, and they leave in the order in which they were added.
-///   - It never holds more than `capacity`. When it is full, those past their deadline leave; then new ones are refused, because those
+///   - It never contains more than `capacity`. When it is full, those past their deadline leave; then new ones are refused, because those
 ///     that wait are older and their users have been waiting longer. One that replaces another of its lane takes its place, so the
 ///     latest state gets in even when the queue is full.
 struct SendQueue {

@@ -52,7 +52,7 @@ package struct TimedSchedule: Sendable {
 
     /// Returns the next look; nil if it is not time yet.
     ///
-    /// - Parameter life: the time after its due time for which a row is worth an alert.
+    /// - Parameter life: a row is worth an alert for this long after its due time.
     package mutating func next(at now: Int64, life: Int64) -> Look? {
         if now >= nextLook {
             let since = lookedAt.map { now - $0 } ?? 0

@@ -7,7 +7,7 @@ final class AddressGate {
 
     init(_ rules: EndpointRules) { self.rules = rules }
 
-    /// The set holds a pointer to this object until it is given another guard.
+    /// Sets this object as the guard of the set, which keeps a pointer to it until it is given another guard.
     func guardConnections(of set: OpaquePointer) {
         roost_http2_set_guard(
             set,

@@ -1,6 +1,6 @@
 import Glibc
 
-/// IP addresses with their first bits in common. Addresses of version 4 are separate from those of version 6.
+/// IP addresses with their leading bits in common. Addresses of version 4 are separate from those of version 6.
 package struct NetworkRange: Sendable, Equatable {
     let isVersion4: Bool
     let bytes: [UInt8]

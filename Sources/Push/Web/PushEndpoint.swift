@@ -9,7 +9,7 @@ package import Wire
 ///   - Neither text contains anything that could end a header and begin another.
 ///   - It is written as browsers write URLs (WHATWG URL), so that a service has one origin.
 package struct PushEndpoint: Sendable, Equatable {
-    /// `https://HOST`, or `https://HOST:PORT` for another port than 443 (RFC 6454, section 6.2).
+    /// `https://HOST`, or `https://HOST:PORT` for a port other than 443 (RFC 6454, section 6.2).
     package let origin: Name
     /// Path and query.
     let path: String

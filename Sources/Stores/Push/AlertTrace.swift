@@ -7,7 +7,7 @@ package enum AlertTrace {
     package struct Entry: Sendable, Equatable {
         package let message: Name
         package let user: Name
-        /// `due`, `held`, `elsewhere`, `dropped`, `taken` or `expired`, as `roost.alert.state` has it.
+        /// `due`, `held`, `elsewhere`, `dropped`, `taken` or `expired`, as in `roost.alert.state`.
         package let state: String
         /// A word of `AlertReason`; nil for an alert queued by an older hub.
         package let reason: String?
@@ -20,7 +20,7 @@ package enum AlertTrace {
     }
 
     package enum Subject: Sendable {
-        /// The message as the queue names it (`public.messages 7`), or its primary key alone.
+        /// The message's key in the queue (`public.messages 7`), or its primary key alone.
         case message(String)
         case user(String)
 

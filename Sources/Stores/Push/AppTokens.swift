@@ -14,7 +14,7 @@ package struct AppTokens: Sendable {
     struct Answer {
         /// True if phones were added or removed.
         var isChanged = false
-        /// Users for whom the statement returned nothing now, for a temporary reason.
+        /// Users for whom the statement gave no answer, for a temporary reason.
         var unanswered: Set<Name> = []
     }
 

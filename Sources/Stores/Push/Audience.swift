@@ -28,7 +28,7 @@ package struct AudienceMember: Sendable, Equatable {
     package let change: Int
     /// The claim `sub`.
     package let user: Name
-    /// All columns that the audience statement returned for this user but `row`, as a JSON object.
+    /// All columns but `row` that the audience statement returned for this user, as a JSON object.
     package let variables: [UInt8]
     /// True if the user has muted the conversation.
     package let isMuted: Bool
@@ -70,7 +70,7 @@ package struct AudienceStatement {
         isOfNobody = statement.utf8.elementsEqual(Self.ofNobody.utf8)
     }
 
-    /// Returns the statement as it can stand in parentheses, where no semicolon is allowed.
+    /// Strips a statement for use in parentheses, where no semicolon is allowed.
     static func bare(_ statement: String) -> String {
         let end = statement.lastIndex { !trailing.contains($0) }
         return end.map { String(statement[...$0]) } ?? ""

@@ -19,7 +19,7 @@ extension PushStore {
         return try activity(id).map { $0.activity.user != bearer.user } ?? false ? .othersActivity : .tooMany
     }
 
-    /// Nil for an unknown id.
+    /// Returns nil for an unknown id.
     package func activity(_ id: Name) throws -> OwnedActivity? {
         guard !id.utf8.contains(0) else { return nil }
         return try ActivityRow.all(connection.query(ActivityRow.statement(.findActivities), [id.text, nil, nil])).first
@@ -173,7 +173,7 @@ package enum StampOutcome: Sendable, Equatable {
     case unknown
 }
 
-/// The columns of `roost.push_activity` that the hub works with, in one order for all statements.
+/// The columns of `roost.push_activity` that the hub uses, in one order for all statements.
 enum ActivityRow {
     private static let columns = """
         a.id, a.user_id, a.session, a.token, a.environment, a.bundle, a.conversation, a.node, \

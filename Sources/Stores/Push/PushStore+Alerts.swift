@@ -28,7 +28,7 @@ extension PushStore {
 
     /// Queues alerts that are not known yet.
     ///
-    /// - Parameter drafts: of one message and user the first counts.
+    /// - Parameter drafts: the first one of a message and user counts.
     /// - Returns: the new ones, and those of another hub that this one knows better, and whether they wait for other hubs' answers.
     package func enqueue(_ drafts: [AlertDraft]) throws -> [EnqueuedAlert] {
         let storable = drafts.filter(\.isStorable)
@@ -61,7 +61,7 @@ extension PushStore {
 
     /// Stores this hub's present knowledge of waiting alerts, whichever hub queued them.
     ///
-    /// - Parameter verdicts: of one message and user the last counts.
+    /// - Parameter verdicts: the last one of a message and user counts.
     /// - Returns: the number of dropped alerts.
     package func decide(_ verdicts: [AlertVerdict]) throws -> Int {
         guard !verdicts.isEmpty else { return 0 }
@@ -229,7 +229,7 @@ package struct WaitingAlert: Sendable, Equatable {
 
 /// An alert to one user, with the hub's knowledge of the user's connection.
 package struct AlertDraft: Sendable, Equatable {
-    /// Whether the alert is to be sent, and when.
+    /// Whether and when to send the alert.
     package enum State: Sendable, Equatable {
         /// This hub has nothing against it: send it at once, unless the user is online at another hub, which reads the same change.
         case due

@@ -9,7 +9,7 @@ extension PushStore {
     /// Returns a text that differs whenever anything that the statements about tables depend on may have changed.
     package func catalogVersion() throws -> String { try CatalogReader.version(from: connection) }
 
-    /// Returns the tables of columns, in their order, and the problems of each: nil if nothing of a column can be pushed.
+    /// Returns the tables of columns, in their order (nil if nothing of a column can be pushed), and the problems of each.
     package func timedTables(
         of sources: [TimedSource]
     ) throws -> [(table: TimedTable?, problems: [TimedProblem])] {
@@ -207,7 +207,7 @@ package enum TimedReading: Sendable {
     case gone
     /// The row is due at another time.
     case moved
-    /// By the condition, nobody needs an alert.
+    /// The condition excludes the row from alerts.
     case done
     case tooLarge
     /// The condition fails for the row, or it has no JSON.

@@ -23,13 +23,13 @@ package struct TimedSource: Sendable, Equatable {
 
     package func isNamed(_ other: Name) -> Bool { name == other }
 
-    /// Whether its rows are those of a table.
+    /// Whether this is a column of a table.
     package func isOf(_ schema: Name, _ table: Name) -> Bool { self.schema == schema && self.table == table }
 }
 
 extension TimedSource {
-    /// Reads the setting `alerts.timed`, with semicolons or line breaks between its entries: `public.reminders.reminder_time unless
-    /// done_at is not null; public.tasks.deadline`.
+    /// Reads the setting `alerts.timed`, with semicolons or line breaks between its entries:
+    /// `public.reminders.reminder_time unless done_at is not null; public.tasks.deadline`.
     ///
     /// - Throws: `TimedSourceError` for the first invalid entry.
     package static func list(_ text: String) throws(TimedSourceError) -> [TimedSource] {
