@@ -9,9 +9,9 @@ extension PushStore {
     /// the conversation, is up to the statement or the caller.
     ///
     /// A statement that fails is a warning in the log, once a minute, and never an error.
-    /// - Parameter statement: SQL of the operator's (`alerts.audience`) with the parameter `$1::jsonb`, an array of `{"row", "schema",
-    ///   "table", "record"}`. It returns the columns `row`, `user_id` and any that templates use, of which `muted` and `badge` have a
-    ///   meaning here. It cannot write, and has two seconds.
+    /// - Parameter statement: SQL of the operator's (`alerts.audience`) with the parameter `$1::jsonb`, an array of
+    ///   `{"row", "schema", "table", "record"}`. It returns the columns `row`, `user_id` and any that templates use, of which `muted` and
+    ///   `badge` have a meaning here. It cannot write, and has two seconds.
     /// - Throws: `PostgresError` if the database does not answer: ask again.
     package func audience(for changes: [RowChange], statement: String) throws -> AlertAudience {
         let statement = AudienceStatement(statement, asksEverybody: query.hasTokens)
