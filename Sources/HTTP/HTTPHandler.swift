@@ -9,9 +9,9 @@ package protocol HTTPHandler: Sendable {
 }
 
 package enum HTTPVerdict: Sendable {
-    /// The response, whatever the body is; a request with a body then ends the connection.
+    /// Nothing is served at this path.
     case notServed
-    /// The answer, whatever the body is; a body ends the connection then.
+    /// The response, whatever the body is; a request with a body then ends the connection.
     case answered(HTTPResponse)
     /// The request's body is to be read.
     case admitted
