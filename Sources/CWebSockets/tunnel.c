@@ -9,13 +9,13 @@
 #include "tls.h"
 
 enum {
-    // The most that a TLS record holds (RFC 8446, section 5.1).
+    // The largest payload of a TLS record (RFC 8446, section 5.1).
     RECORD = 16384,
-    // A handshake takes two or three.
+    // A handshake takes two or three steps.
     HANDSHAKE_STEPS_OF_A_TURN = 8,
-    // Of one tunnel. A client may send records of one byte, or of none.
+    // For one tunnel. A client may send records of one byte, or of none.
     READS_OF_A_TURN = 256,
-    // Seconds for the last of it once the loop has ended its side: without an acknowledgement, and in all.
+    // Seconds for the last output after the loop has ended its side: without an acknowledgement, and in total.
     STILL_SECONDS = 5,
     ENDING_SECONDS = 60,
 };
@@ -23,7 +23,7 @@ enum {
 struct side {
     uv_poll_t poll;
     int fd;
-    // What libuv waits for.
+    // The events that libuv waits for.
     int events;
 };
 
@@ -38,32 +38,32 @@ struct roost_tunnel {
     SSL *ssl;
     struct side client, plain;
     struct rest to_client, to_plain;
-    // libuv's handles that are not closed yet, and one for its owner.
+    // libuv handles not closed yet, plus one for the owner.
     int references;
-    // Of the owner, who waits until the client's socket takes more; negative where nobody does.
+    // The owner's value for has_room, while it waits for the client's socket to take more; negative otherwise.
     int waiting;
-    // What the handshake waits for; zero once it is made.
+    // The event that the handshake waits for; zero once it is complete.
     int handshake_waits_for;
-    // The client sends no more: its end was read, or the connection broke.
+    // The client sends no more: end of file was read, or the connection broke.
     unsigned client_ended : 1;
     unsigned plain_was_told : 1;
-    // The loop has shut or closed its end, and all that it sent before was read.
+    // The loop has shut or closed its end. plain_ended: everything that the loop sent before was read, too.
     unsigned plain_is_ending : 1;
     unsigned plain_ended : 1;
     unsigned client_was_told : 1;
     // The loop has closed its end.
     unsigned plain_is_gone : 1;
-    // TLS is of no use any more: the connection broke, or the client broke a rule.
+    // TLS is unusable: the connection broke, or the client violated the protocol.
     unsigned is_broken : 1;
-    // To be read on when the client's socket can be written.
+    // Reading resumes when the client's socket is writable.
     unsigned read_waits_for_write : 1;
-    // What the owner sends next goes behind what is in the socket pair.
+    // The owner's next bytes must follow what is in the socket pair.
     unsigned is_behind : 1;
     unsigned is_over : 1;
-    // Since the loop ended its side: what the client had acknowledged when that was last looked at, and the seconds.
+    // Since the loop ended its side: the client's acknowledged bytes at the last look, and the seconds that passed.
     long long acknowledged;
     int seconds, still_seconds;
-    // Tunnels whose plain side ends.
+    // The list of tunnels whose plain side is ending.
     struct roost_tunnel *previous, *next;
 };
 
@@ -97,7 +97,7 @@ static void drop(struct rest *rest) {
     *rest = (struct rest){0};
 }
 
-// From here on the tunnel has so many seconds.
+// Starts the limited time that the tunnel has left.
 static void begin_ending(struct roost_tunnel *tunnel) {
     struct roost_tunnels *tunnels = tunnel->tunnels;
     if (tunnel->plain_is_ending) return;
@@ -121,8 +121,8 @@ static void end(struct roost_tunnel *tunnel) {
     close_side(&tunnel->plain);
 }
 
-// An alert of OpenSSL's may be on its way: what the client sends is read away for a while, as an end with unread input would be a
-// reset, which may overtake it.
+// OpenSSL may have just sent an alert. The client's input is still read and dropped for a while: closing a socket with
+// unread input sends a reset, which may overtake the alert.
 static void break_off(struct roost_tunnel *tunnel) {
     if (tunnel->is_broken) return;
     tunnel->is_broken = 1;
@@ -133,14 +133,15 @@ static void break_off(struct roost_tunnel *tunnel) {
     tunnel->client_was_told = tunnel->plain_was_told = 1;
 }
 
-// Before each call whose result SSL_get_error explains. To clear the queue takes longer than to see that it is empty.
+// Called before each call whose result SSL_get_error explains. Clearing the queue takes longer than checking that it is
+// empty.
 static void forget_errors(void) {
     if (ERR_peek_error()) ERR_clear_error();
 }
 
 // From the client
 
-// False where there is no memory.
+// Appends bytes to a rest. False if out of memory.
 static int keep(struct rest *rest, const unsigned char *bytes, size_t count) {
     unsigned char *longer = realloc(rest->bytes, rest->end + count);
     if (!longer) return 0;
@@ -150,7 +151,7 @@ static int keep(struct rest *rest, const unsigned char *bytes, size_t count) {
     return 1;
 }
 
-// How many bytes the loop's end took; -1 where it is closed.
+// Returns how many bytes the loop's end took; -1 if it is closed.
 static ssize_t send_plain(struct roost_tunnel *tunnel, const unsigned char *bytes, size_t count) {
     ssize_t sent = send(tunnel->plain.fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) return sent;
@@ -162,7 +163,7 @@ static void lose_plain(struct roost_tunnel *tunnel) {
     drop(&tunnel->to_plain);
 }
 
-// False where something is left.
+// False if something is left.
 static int flush_to_plain(struct roost_tunnel *tunnel) {
     struct rest *rest = &tunnel->to_plain;
     if (!rest->bytes) return 1;
@@ -172,7 +173,7 @@ static int flush_to_plain(struct roost_tunnel *tunnel) {
     return !rest->bytes;
 }
 
-// Input that nobody reads any more.
+// Reads and drops input that is no longer needed.
 static void discard_input(struct roost_tunnel *tunnel) {
     for (int round = 0; round < 4; round++) {
         ssize_t count = recv(tunnel->client.fd, tunnel->tunnels->scratch, RECORD, MSG_DONTWAIT);
@@ -182,13 +183,14 @@ static void discard_input(struct roost_tunnel *tunnel) {
     }
 }
 
-// Decrypts what there is, a record's length at most. Sets `waits` if something has to happen before there is more.
+// Decrypts available input, at most one record's length. Sets `waits` if no more is available for now.
 static size_t decrypt(struct roost_tunnel *tunnel, int *reads, int *waits) {
     unsigned char *scratch = tunnel->tunnels->scratch;
     size_t count = 0;
     while (count < RECORD && !*waits) {
         if (!--*reads) {
-            // The others' turn. What OpenSSL holds wakes nobody, but that the socket can be written does.
+            // Let other tunnels have their turn. libuv does not see the bytes that OpenSSL holds, so a writable socket
+            // resumes the read.
             tunnel->read_waits_for_write = 1;
             *waits = 1;
             break;
@@ -198,13 +200,13 @@ static size_t decrypt(struct roost_tunnel *tunnel, int *reads, int *waits) {
         int result = SSL_read(tunnel->ssl, scratch + count, (int)(RECORD - count));
         if (result > 0) {
             count += (size_t)result;
-            // libuv says when more has come to the socket.
+            // libuv reports it when the socket has more.
             if (!SSL_has_pending(tunnel->ssl)) *waits = 1;
             continue;
         }
         switch (SSL_get_error(tunnel->ssl, result)) {
         case SSL_ERROR_WANT_READ:
-            // A record that was no data leaves errno alone, and others may be behind it.
+            // A record without data leaves errno untouched, and other records may follow it.
             if (errno == EAGAIN || errno == EINTR) *waits = 1;
             break;
         case SSL_ERROR_WANT_WRITE:
@@ -223,7 +225,7 @@ static size_t decrypt(struct roost_tunnel *tunnel, int *reads, int *waits) {
     return count;
 }
 
-// Passes on what the client sent, until it has sent no more or the loop's end is full: nobody reads that meanwhile.
+// Passes the client's bytes on until none are left or the loop's end is full; while that is full, nothing more is read.
 static void pass_in(struct roost_tunnel *tunnel) {
     int waits = 0, reads = READS_OF_A_TURN;
     tunnel->read_waits_for_write = 0;
@@ -248,7 +250,7 @@ static void pass_in(struct roost_tunnel *tunnel) {
 
 // To the client
 
-// False where the client's socket is full. Then the same bytes have to be written again (SSL_write(3)).
+// False if the client's socket is full. The same bytes must then be written again (SSL_write(3)).
 static int encrypt(struct roost_tunnel *tunnel, const unsigned char *bytes, size_t count) {
     forget_errors();
     int result = SSL_write(tunnel->ssl, bytes, (int)count);
@@ -260,7 +262,7 @@ static int encrypt(struct roost_tunnel *tunnel, const unsigned char *bytes, size
 
 static size_t least(size_t one, size_t other) { return one < other ? one : other; }
 
-// False where something is left.
+// False if something is left.
 static int flush_to_client(struct roost_tunnel *tunnel) {
     struct rest *rest = &tunnel->to_client;
     while (rest->bytes) {
@@ -280,7 +282,7 @@ static void say_goodbye(struct roost_tunnel *tunnel) {
     tunnel->client_was_told = 1;
 }
 
-// Passes on what the loop sent, until it has sent no more or the client's socket is full.
+// Passes the loop's bytes on until none are left or the client's socket is full.
 static void pass_out(struct roost_tunnel *tunnel) {
     unsigned char *scratch = tunnel->tunnels->scratch;
     for (;;) {
@@ -302,7 +304,7 @@ static void pass_out(struct roost_tunnel *tunnel) {
     }
 }
 
-// The connection is broken: what the loop still sends is for nobody.
+// Drops what the loop still sends on a broken connection.
 static void discard_output(struct roost_tunnel *tunnel) {
     ssize_t count;
     do count = recv(tunnel->plain.fd, tunnel->tunnels->scratch, RECORD, MSG_DONTWAIT);
@@ -312,7 +314,7 @@ static void discard_output(struct roost_tunnel *tunnel) {
     begin_ending(tunnel);
 }
 
-// What happens
+// Events
 
 static void shake_hands(struct roost_tunnel *tunnel) {
     if (tunnel->tunnels->handshake_steps == 0) return;
@@ -332,7 +334,7 @@ static void shake_hands(struct roost_tunnel *tunnel) {
     }
 }
 
-// Nonzero where libuv cannot.
+// Nonzero if libuv fails.
 static int wait_for(struct side *side, int events, uv_poll_cb ready) {
     if (events == side->events) return 0;
     side->events = events;
@@ -341,7 +343,7 @@ static int wait_for(struct side *side, int events, uv_poll_cb ready) {
 
 static int if_true(int condition, int event) { return condition ? event : 0; }
 
-// Waits for what both sides need, or ends the tunnel.
+// Waits for the events that both sides need, or ends the tunnel.
 static void go_on(struct roost_tunnel *tunnel) {
     if (tunnel->is_over) return;
     if (tunnel->client_ended && tunnel->plain_ended && tunnel->client_was_told) return end(tunnel);
@@ -355,13 +357,13 @@ static void go_on(struct roost_tunnel *tunnel) {
             | if_true(is_full && !tunnel->is_broken, UV_WRITABLE);
         plain = if_true(!tunnel->plain_ended && !tunnel->to_client.bytes, UV_READABLE)
             | if_true(tunnel->to_plain.bytes != NULL, UV_WRITABLE)
-            // Of an end behind what the client does not take nothing else tells.
+            // While the client does not take output, only this event reveals that the loop has ended its side.
             | if_true(tunnel->to_client.bytes && !tunnel->plain_is_ending, UV_DISCONNECT);
     }
     if (wait_for(&tunnel->client, client, client_is_ready) || wait_for(&tunnel->plain, plain, plain_is_ready)) end(tunnel);
 }
 
-// The owner may send at once, and wait anew.
+// The owner may send at once, and wait again.
 static void give_room(struct roost_tunnel *tunnel) {
     int waiting = tunnel->waiting;
     tunnel->waiting = -1;
@@ -372,7 +374,7 @@ static void client_is_ready(uv_poll_t *handle, int status, int events) {
     struct roost_tunnel *tunnel = handle->data;
     tunnel->tunnels->owner.begins(tunnel->tunnels->owner.user);
     if (status < 0) {
-        // libuv waits no more for a socket that is broken.
+        // libuv no longer waits for a broken socket.
         tunnel->client.events = 0;
         tunnel->client_ended = 1;
         tunnel->handshake_waits_for = 0;
@@ -390,7 +392,7 @@ static void client_is_ready(uv_poll_t *handle, int status, int events) {
 static void plain_is_ready(uv_poll_t *handle, int status, int events) {
     struct roost_tunnel *tunnel = handle->data;
     tunnel->tunnels->owner.begins(tunnel->tunnels->owner.user);
-    // Before the handshake is made the loop has nothing to say but that it ends.
+    // Before the handshake is complete, the loop's end can only close.
     if (tunnel->handshake_waits_for) return end(tunnel);
     if (status < 0) {
         tunnel->plain.events = 0;
@@ -420,7 +422,7 @@ struct roost_tunnels *roost_tunnels_create(uv_loop_t *loop, struct roost_certifi
     return tunnels;
 }
 
-// False, and nothing of it is left, where there is no memory or libuv cannot.
+// Returns false, with nothing left attached, if memory runs out or libuv fails.
 static int attach(struct roost_tunnel *tunnel, int client, int plain) {
     uv_loop_t *loop = tunnel->tunnels->loop;
     tunnel->client.fd = client;
