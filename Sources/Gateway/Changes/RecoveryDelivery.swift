@@ -72,7 +72,7 @@ final class RecoveryDelivery {
                 if paces[slot]?.wantsPing == true { loop.pings.send(to: slot) }
             }
         case .caughtUp(let cursor) where wasDeferred:
-            // Live changes have overtaken the recovery since it was deferred.
+            // Live changes have passed the recovery by since that cursor.
             loop.hub.receiveRecovery(id, .passedBy(since: cursor))
             loop.execute()
         case .caughtUp:

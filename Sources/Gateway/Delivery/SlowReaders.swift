@@ -3,11 +3,11 @@ import Synchronization
 
 /// The sockets of a loop for which the change feed is held back, and whether holding it back is worthwhile.
 ///
-/// A large transaction arrives faster than any client reads it. While most readers lag, waiting costs the others
-/// little: the hold lasts as long as a slow reader takes bytes. If only a few lag, all others pay for them. A socket
-/// that takes nothing is then written off soon, and all slow sockets share an allowance that refills slowly, so that
-/// they delay the others for one second at a time, and for a fiftieth of the time in the long run. A socket that is
-/// written off continues towards its cap alone.
+/// A large transaction arrives faster than any client reads it. While most readers lag, waiting costs nothing: the hold
+/// lasts as long as a slow reader takes bytes. If only a few lag, all others pay for them. A socket that takes nothing
+/// is then written off soon, and all slow sockets share an allowance that refills slowly, so that they delay the others
+/// for one second at a time, and for a fiftieth of the time in the long run. A socket that is written off continues
+/// towards its cap alone.
 package struct SlowReaders {
     /// Milliseconds without progress before a socket is written off: if most readers lag, and if a few do.
     package static let longestSilence: Int64 = 1000
@@ -95,6 +95,6 @@ final class ChangeReaders: Sendable {
     func fellBehind() { lagging.add(1, ordering: .relaxed) }
     func caughtUp() { lagging.subtract(1, ordering: .relaxed) }
 
-    /// True if waiting for the lagging sockets costs few others anything.
+    /// True if at least half lag, so that waiting costs only the laggards.
     var mostLag: Bool { lagging.load(ordering: .relaxed) * 2 >= all.load(ordering: .relaxed) }
 }

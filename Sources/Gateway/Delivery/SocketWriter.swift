@@ -3,7 +3,7 @@ import CWebSockets
 import Glibc
 import Hub
 
-/// The one place that writes to WebSockets and streaming answers.
+/// The one place that writes frames to clients' sockets.
 ///
 /// If nothing is queued in lws, ready frames go straight to `send(2)`: that costs no more than the system call, while
 /// lws's own writable round costs 2.5 times as much. lws finishes a frame that the socket takes in part. With TLS, the
@@ -20,7 +20,7 @@ struct SocketWriter {
         guard let base = bytes.baseAddress else { return .wrote(0) }
         if socket.isHeldByLWS { return .wrote(0) }
         if let tunnel = socket.tunnel {
-            // The close frame must follow libwebsockets' pongs in the socket pair.
+            // No pong may follow a close frame, so it goes after the pongs that lws wrote to the socket pair.
             if socket.isClosing { roost_tunnel_put_behind(tunnel) }
             let taken = roost_tunnel_send(tunnel, base.assumingMemoryBound(to: UInt8.self), bytes.count)
             return taken < 0 ? .gone : .wrote(taken)
