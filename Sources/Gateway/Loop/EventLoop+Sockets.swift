@@ -192,7 +192,7 @@ extension EventLoop {
 
     // MARK: What the log tells
 
-    /// Logs refused joins, row subscriptions that failed, and messages that could not be delivered.
+    /// Logs refused joins, row subscriptions that failed, and refused messages.
     func logFailures() {
         for (slot, failure) in hub.takeFailures() {
             let (message, reason): (Logger.Message, String) =
