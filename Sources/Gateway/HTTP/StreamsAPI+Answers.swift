@@ -46,7 +46,7 @@ extension StreamsAPI: StreamingSource {
     func began(_ exchange: Int, _ slot: Slot, isChunked: Bool) {
         guard var reader = beginning.removeValue(forKey: exchange) else { return }
         let stream = service?.watchStream(reader.name, by: loop.index)
-        // It may have been made since it was looked for.
+        // It may have been created since the look-up.
         if reader.stream == nil, stream?.id != reader.known { reader.stream = stream }
         readers.add(reader, at: slot, isChunked: isChunked)
     }
