@@ -44,7 +44,7 @@ struct roost_tunnel {
     int waiting;
     // The event that the handshake waits for; zero once it is complete.
     int handshake_waits_for;
-    // The client sends no more: end of file was read, or the connection broke.
+    // The client sends no more: its end was read, or the connection broke.
     unsigned client_ended : 1;
     unsigned plain_was_told : 1;
     // The loop has shut or closed its end. plain_ended: everything that the loop sent before was read, too.
@@ -183,7 +183,7 @@ static void discard_input(struct roost_tunnel *tunnel) {
     }
 }
 
-// Decrypts available input, at most one record's length. Sets `waits` if no more is available for now.
+// Decrypts available input, at most one record's length. Sets `waits` if more needs another event first.
 static size_t decrypt(struct roost_tunnel *tunnel, int *reads, int *waits) {
     unsigned char *scratch = tunnel->tunnels->scratch;
     size_t count = 0;

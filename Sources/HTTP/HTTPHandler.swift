@@ -13,7 +13,7 @@ package enum HTTPVerdict: Sendable {
     case notServed
     /// The response, whatever the body is; a request with a body then ends the connection.
     case answered(HTTPResponse)
-    /// The request's body is to be read.
+    /// The body must be read before the request is answered.
     case admitted
     /// Like `admitted`, for a request that may have no body whatever its method is.
     case admittedEvenIfEmpty

@@ -24,12 +24,12 @@ package struct Admission {
     }
 
     package enum Verdict {
-        /// The client counts as a connection; whoever drops it must undo that.
+        /// The client counts as a connection; code that drops the client must undo that.
         case admitted(Client)
         case refused(Denial)
     }
 
-    /// A refusal, with the operator's part of the story.
+    /// A refusal, with details for the operator.
     package struct Denial {
         package let response: HTTPResponse
         package let reason: Reason
@@ -273,7 +273,7 @@ package struct Admission {
             limit: limit)
     }
 
-    /// Uncounts an admitted upgrade that was never completed.
+    /// Removes an admitted upgrade that was never completed from the counts.
     package func abandon(_ client: Client) {
         connections.leave(client.countedAddress)
         if let user = client.countedUser { connections.releaseSocket(user) }

@@ -43,7 +43,7 @@ package final class ConnectionLimits: Sendable {
         case counted
         /// Counted, but over the limit; the client should be told.
         case over
-        /// Not counted: even the connections to be told are too many.
+        /// Not counted: so many connections are over the limit that no more are told.
         case refused
         /// Addresses are not limited.
         case free

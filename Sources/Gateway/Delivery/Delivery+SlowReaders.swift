@@ -5,10 +5,10 @@ import Wire
 /// The treatment of sockets that read more slowly than their channels send, in steps:
 ///
 /// 1. Above the lag mark (a quarter of the cap), steps of presence and typing are no longer queued. Once nothing else
-/// is pending, the socket gets the channel's `presence_state` or `typing_state`, which contains the same.
+///    is pending, the socket gets the channel's `presence_state` or `typing_state`, which contains the same.
 /// 2. If the socket reads row changes, the feed is held back for it for a limited time (`SlowReaders`).
-/// 3. At the cap, everything pending is dropped in favour of a close frame. The client reconnects, and catch-up brings
-/// the changes. A socket that does not even take the close frame is cut off.
+/// 3. At the cap, a close frame replaces everything pending. The client reconnects, and catch-up brings the changes. A
+///    socket that does not even take the close frame is cut off.
 extension Delivery {
     /// Seconds in which a peer must take some bytes, or answer the close frame.
     private static let closeTimeout: UInt8 = 3
@@ -43,7 +43,7 @@ extension Delivery {
 
     // MARK: Room for what was missed
 
-    /// Whether to send a frame of about this length now, if it could as well be sent later.
+    /// Whether there is room for a frame of about this length that could as well be sent later.
     func hasRoom(_ slot: Slot, for length: Int) -> Bool {
         pending.isEmpty(slot) || pending.bytes(slot) + length <= roomMark
     }

@@ -13,7 +13,7 @@ import Wire
 struct Delivery: ~Copyable {
     /// The most bytes that may be pending for a socket.
     private(set) var cap: Int
-    /// Pending bytes above which recoverable frames are left out, and the change feed is held back for the socket.
+    /// Pending bytes above which replaceable frames are left out, and the change feed is held back for the socket.
     private(set) var lagMark: Int
     /// Pending bytes up to which a socket is sent what it missed: enough for the kernel, and little compared to the
     /// cap.

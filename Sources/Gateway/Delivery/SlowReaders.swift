@@ -95,6 +95,6 @@ final class ChangeReaders: Sendable {
     func fellBehind() { lagging.add(1, ordering: .relaxed) }
     func caughtUp() { lagging.subtract(1, ordering: .relaxed) }
 
-    /// True if at least half lag, so that waiting costs only the laggards.
+    /// True if at least half lag, so that waiting costs only them.
     var mostLag: Bool { lagging.load(ordering: .relaxed) * 2 >= all.load(ordering: .relaxed) }
 }

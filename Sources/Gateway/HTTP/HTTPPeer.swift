@@ -14,10 +14,10 @@ final class HTTPPeer {
     var isOps: Bool { arrival == nil }
     /// Nil on the operator's port.
     var arrival: Arrival?
-    /// The loop's second of acceptance.
+    /// The loop's second in which it was accepted.
     let since: Int32
-    /// Read ten times per request, so exclusivity checks would show. Its methods make no callbacks and run only on the
-    /// loop's thread, so accesses cannot overlap.
+    /// Read ten times per request, so exclusivity checks would be noticeable. Its methods make no callbacks and run
+    /// only on the loop's thread, so accesses cannot overlap.
     @exclusivity(unchecked) var connection: HTTPConnection
     /// The current request.
     var call: HTTPCall?

@@ -31,7 +31,7 @@ struct Publication {
         for message in messages where message.key.isPrivate { undecided.insert(Name(message.key.name)) }
     }
 
-    /// The right that each topic's policies must grant.
+    /// The right to ask each topic's policies about.
     var right: AuthorizationQuestion.Right { .write(row == nil ? .broadcast : [.broadcast, .persistence]) }
 
     mutating func decide(_ topic: Name, _ outcome: AuthorizationOutcome) {

@@ -23,7 +23,7 @@ final class StreamReaders {
         var cancels = false
         /// The claims under which the turn is cancelled.
         var bearer: StreamBearer?
-        /// A valid cache cursor from the request.
+        /// The request's cache cursor, if it is not older than the current one.
         let asked: String?
         /// In seconds of the loop.
         let until: Int32

@@ -38,7 +38,7 @@ struct StreamRights {
 }
 
 extension StreamCall.Right {
-    /// The right in the policies' terms. Cancelling needs a right of its own in addition to that of writing.
+    /// The right in the policies' terms. A client that may write a stream may also cancel it.
     var asked: AuthorizationQuestion.Right {
         switch self {
         case .read: .read(replay: nil)

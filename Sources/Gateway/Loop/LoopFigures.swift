@@ -20,7 +20,7 @@ package struct LoopFigures: Sendable {
     package var unfinishedRefused = 0
     /// Clients' connections that are neither WebSockets nor streaming answers.
     package var httpConnections = 0
-    /// Connections ended to make room for others.
+    /// Such connections that were ended to make room for others.
     package var displaced = 0
     /// Connections closed without an answer, because descriptors ran short or their address had too many.
     package var unheard = 0
