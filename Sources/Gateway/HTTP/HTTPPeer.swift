@@ -107,7 +107,7 @@ final class HTTPPeer {
         return true
     }
 
-    // MARK: What it is counted for
+    // MARK: Counting
 
     /// True if the connection is unused, and not merely because it is new.
     var isIdle: Bool { hasNothingToDo && loop.second - since >= Displacement.grace }

@@ -234,7 +234,7 @@ final class HTTPServer {
         run(peer, Self.nothing)
     }
 
-    // MARK: Answers that go on
+    // MARK: Streaming answers
 
     /// Ends a streaming answer that was sent completely; the next request follows, or the end of the connection.
     func ended(_ peer: HTTPPeer) {

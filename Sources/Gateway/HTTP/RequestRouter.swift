@@ -213,7 +213,7 @@ final class RequestRouter {
         isOps ? response : loop.rules.origins.readable(response, by: origin)
     }
 
-    // MARK: Messages by HTTP, and the rights they take
+    // MARK: Messages over HTTP and their rights
 
     /// Publishes at once if no right is needed; otherwise asks for the rights, and the exchange is answered later.
     private func publish(_ publication: Publication, exchange: Int) -> HTTPOutcome {

@@ -4,7 +4,7 @@ import Hub
 import Streams
 import Wire
 
-// MARK: Bodies that are appended as they come
+// MARK: Bodies appended as they arrive
 
 extension StreamsAPI {
     func begin(_ sender: Sender, exchange: Int) { uploads.begin(sender, exchange: exchange, rights) }
@@ -21,7 +21,7 @@ extension StreamsAPI {
     }
 }
 
-// MARK: Requests that are passed on
+// MARK: Forwarded requests
 
 extension StreamsAPI {
     func forward(_ sender: StreamForwards.Sender, _ body: [UInt8], exchange: Int) -> HTTPOutcome {

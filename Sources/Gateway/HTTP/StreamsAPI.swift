@@ -183,7 +183,7 @@ final class StreamsAPI {
         loop.router.replied(exchange, .answered(response.readableAnywhere))
     }
 
-    /// The same for streams that exist and those that do not.
+    /// The same answer for streams that exist and those that do not, so that it reveals neither.
     static let forbidden = HTTPResponse.error(
         403, "Your token gives no right to this: the policies on realtime.messages decide for the topic stream:NAME"
     ).readableAnywhere

@@ -47,7 +47,7 @@ extension Gateway {
         inboxes[id.loop].post(.inspect { reply($0.disconnect(id)) })
     }
 
-    /// Like `disconnect(_:)`, for all connections of a user, by the claim `sub`. Replies with their number.
+    /// Like `disconnect(_:then:)`, for all connections of a user, by the claim `sub`. Replies with their number.
     package func disconnect(user: Name, then reply: @escaping @Sendable (Int) -> Void) {
         survey({ $0.disconnect(user: user) }) { reply($0.reduce(0, +)) }
     }

@@ -190,7 +190,7 @@ extension EventLoop {
         return count > 0 || count < 0 && (errno == EAGAIN || errno == EINTR)
     }
 
-    // MARK: What the log tells
+    // MARK: Logging
 
     /// Logs refused joins, row subscriptions that failed, and refused messages.
     func logFailures() {

@@ -149,7 +149,7 @@ package struct HTTPHeadParser: Sendable {
     }
 }
 
-// MARK: What the lines say
+// MARK: The head
 
 extension HTTPHeadParser {
     private func head(_ bytes: Span<UInt8>) throws(HTTPRefusal) -> HTTPHead {
