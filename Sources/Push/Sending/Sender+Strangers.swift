@@ -9,7 +9,7 @@ enum StrangerLimits {
     /// How long a notification for them waits at most, in milliseconds.
     static let patience: Int64 = 600_000
     /// How many of them have pools.
-    static let servers = 1000
+    static let servers = 100
 }
 
 extension Sender {

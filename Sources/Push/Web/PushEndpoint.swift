@@ -84,6 +84,13 @@ package struct EndpointRules: Sendable, Equatable {
 
     func isOwn(_ address: NetworkAddress) -> Bool { networks.contains { $0.contains(address) } }
 
+    /// Whether the host of an origin is such an address, and no name.
+    func isOwn(host: Substring) -> Bool {
+        guard hasOwnNetworks else { return false }
+        let text = host.hasPrefix("[") ? host.dropFirst().prefix { $0 != "]" } : host.prefix { $0 != ":" }
+        return NetworkAddress(String(text)).map { isOwn($0) } ?? false
+    }
+
     /// Why no connection is made to an address; nil where one is. A name is judged by this as it is connected to, by the very
     /// address, so that it cannot lead elsewhere than it did when it was looked at.
     package func problem(withConnectingTo socket: UnsafeRawBufferPointer) -> String? {
