@@ -46,7 +46,7 @@ while read -r name path; do
     carry "$name" "$path"
 done < <(list_needed "${programs[@]}" "$events")
 carry "${events##*/}" "$events"
-cc -shared -fPIC -O2 -Wall -Werror -s -o "$folder/lib/libroost-plugins.so" config/archive/plugins.c
+clang -shared -fPIC -O2 -Wall -Werror -s -o "$folder/lib/libroost-plugins.so" config/archive/plugins.c
 for program in "${programs[@]}"; do patchelf --set-rpath '$ORIGIN/../lib' "$program"; done
 # The first that is named is the first that is asked for a function.
 patchelf --add-needed libroost-plugins.so "$folder/bin/roost"

@@ -32,7 +32,7 @@ void roost_certificate_free(struct roost_certificate *certificate) {
     free(certificate);
 }
 
-// The file ends properly if no further certificate begins; anything else is a truncated or garbled certificate.
+// A complete file ends where no further certificate begins; any other error means a truncated or garbled certificate.
 static int ends_well(void) {
     unsigned long error = ERR_peek_last_error();
     return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
@@ -57,7 +57,7 @@ static enum roost_certificate_problem read_chain(struct roost_certificate *certi
     return ends_well() ? ROOST_CERTIFICATE_FINE : ROOST_CERTIFICATE_MALFORMED;
 }
 
-// OpenSSL would prompt on the terminal.
+// Without this, OpenSSL would prompt on the terminal.
 static int no_password(char *buffer, int size, int writing, void *was_asked) {
     (void)buffer, (void)size, (void)writing;
     *(int *)was_asked = 1;
@@ -74,7 +74,7 @@ static enum roost_certificate_problem read_key(struct roost_certificate *certifi
     return was_asked ? ROOST_KEY_ENCRYPTED : ROOST_KEY_MALFORMED;
 }
 
-// Whether OpenSSL would present it, which also depends on the system's security level.
+// Whether OpenSSL would present the certificate, which also depends on the system's security level.
 static int is_presentable(const struct roost_certificate *certificate) {
     SSL_CTX *trial = SSL_CTX_new(TLS_server_method());
     if (!trial) return 0;
@@ -121,16 +121,16 @@ long long roost_certificate_ends(const struct roost_certificate *certificate) {
     return seconds(X509_get0_notAfter(certificate->leaf));
 }
 
-// Called in every handshake. The SSL_CTX itself has no certificate, because a new one with another kind of key would be
-// added beside the old one.
+// Called in every handshake. The SSL_CTX itself holds no certificate, because a new one with a different type of key
+// would be added beside the old one.
 static int present(SSL *ssl, void *argument) {
     struct roost_certificate *const *presented = argument;
     if (!*presented) return 0;
     return SSL_use_cert_and_key(ssl, (*presented)->leaf, (*presented)->key, (*presented)->chain, 1) == 1;
 }
 
-// HTTP/2 is not among what we speak, and a WebSocket has another upgrade there (RFC 8441). A client that offers protocols, and not
-// this one, takes us for another server (RFC 7301, section 3.2).
+// We do not speak HTTP/2, in which WebSockets are opened differently (RFC 8441). A client that offers protocols but not
+// this one expects a different server (RFC 7301, section 3.2).
 static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char *length, const unsigned char *offered,
                            unsigned int size, void *nothing) {
     (void)ssl, (void)nothing;
@@ -149,16 +149,18 @@ SSL_CTX *roost_tls_server(struct roost_certificate *const *presented) {
         SSL_CTX_free(context);
         return NULL;
     }
-    // No tickets: each loop would have keys of its own for them, and whoever has such a key reads what they resume. An end without
-    // close_notify is an end: requests say their lengths. All suites are good, so the client may choose what its processor does best.
+    // No tickets: each loop would have its own keys for them, and anyone who gets such a key can read the resumed
+    // connections. An end without close_notify is accepted, because requests state their lengths. All suites are good,
+    // so the client may choose what its processor does best.
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_num_tickets(context, 0);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-    // An idle connection keeps no buffers, which are 34 KB otherwise. What is written again after a full socket is a copy.
+    // An idle connection keeps no buffers, which would take 34 KB. A write that is repeated after a full socket comes
+    // from a copy of the bytes.
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    // A record without data is looked at by itself: a client may send them without end.
+    // Return after each record without data, because a client may send them endlessly.
     SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
-    // One system call reads a record, not two.
+    // Reads a record with one system call instead of two.
     SSL_CTX_set_read_ahead(context, 1);
     SSL_CTX_set_alpn_select_cb(context, choose_protocol, NULL);
     SSL_CTX_set_cert_cb(context, present, (void *)presented);

@@ -7,11 +7,11 @@ import Workers
 
 /// The room between the hub and the sockets: event loops, WebSockets, HTTP.
 ///
-/// `start` makes the loops, binds the ports and starts a thread for each. From then on the loops live by themselves; what
-/// reaches them from outside (row changes, subscriptions' answers) is posted here and handled on their threads.
+/// `start` creates the loops, binds the ports and starts a thread for each loop. The loops then run by themselves;
+/// input from outside (row changes, results of subscriptions) is posted here and handled on their threads.
 ///
-/// **Shutdown** is in steps that the caller paces: `stopAccepting`, `closeSome` until `connections` is zero, `cutOff` for
-/// those that do not go, `stop`.
+/// **Shutdown** consists of steps that the caller paces: `stopAccepting`, `closeSome` until `connections` is zero,
+/// `cutOff` for sockets that do not go, `stop`.
 /// **Overload**: see `Delivery+SlowReaders`; a slow reader is closed at its cap.
 ///
 /// Safe from any thread: the loops are reached only through their inboxes and gauges.
@@ -25,7 +25,7 @@ package final class Gateway: Sendable {
     let gauges: [LoopGauges]
     private let threads: [WorkerThread]
 
-    /// - Parameter certificates: nil: clients speak plain HTTP.
+    /// - Parameter certificates: nil if clients speak plain HTTP.
     package init(
         configuration: GatewayConfiguration, sharing shared: HubShared,
         certificates: CertificateRefresher? = nil, logger: Logger
@@ -41,9 +41,9 @@ package final class Gateway: Sendable {
         LWSLog.route(to: logger)
     }
 
-    /// Makes the loops, opens the ports and starts the threads. To be called once.
+    /// Creates the loops, opens the ports and starts the threads. Call once.
     ///
-    /// - Parameter present: who was present when the hub's last process ended.
+    /// - Parameter present: the presences at the end of the hub's last process.
     package func start(
         _ services: GatewayServices, restoring present: [PresenceLeases.Restored] = []
     ) throws(GatewayError) {
@@ -56,66 +56,66 @@ package final class Gateway: Sendable {
         for loop in loops { loop.hub.restorePresence(present) }
         for loop in loops { try loop.listen() }
         for (loop, thread) in zip(loops, threads) {
-            // Never released: C code knows the loop until the process ends.
+            // Never released: C code refers to the loop until the process ends.
             _ = Unmanaged.passRetained(loop)
-            // Made here, and from now on confined to its thread.
+            // Created here, and then confined to its thread.
             nonisolated(unsafe) let loop = loop
             thread.start { loop.run() }
         }
     }
 
-    /// Tells the sockets of an activity's user what it shows.
+    /// Sends an activity's summary to the sockets of its user.
     package func show(_ summary: ActivitySummary) {
         for inbox in inboxes { inbox.post(.show(summary)) }
     }
 
-    /// Other rules from here on, in moments on every loop. Nobody is cut off for what was allowed before.
+    /// Replaces the rules, on every loop within moments. Connections keep what was allowed before.
     package func adopt(_ rules: GatewayRules) {
         limits.adopt(rules)
         shared.history.applyLimits(rules.limits)
         for inbox in inboxes { inbox.post(.adopt(rules)) }
     }
 
-    /// Reads the certificate's files again, changed or not; what cannot be used is said in the log. From any thread.
+    /// Reloads the certificate's files, changed or not; an unusable pair is logged. Safe from any thread.
     package func reloadCertificates() {
         guard let certificate = certificates?.reload() else { return }
         for inbox in inboxes { inbox.post(.present(certificate)) }
     }
 
-    /// The certificate that new connections are shown; nil without TLS.
+    /// The certificate presented to new connections; nil without TLS.
     package var certificate: Certificate? { certificates?.certificate }
 
     // MARK: Figures and shutdown
 
     package var figures: [LoopFigures] { gauges.map(\.figures) }
 
-    /// WebSockets that are let in; zero: as many as there are files.
+    /// The limit on WebSockets; zero if only the limit of open files applies.
     package var capacity: Int { limits.connections.capacity }
 
-    /// For each loop, how long ago it last did its work of every second. From any thread.
+    /// For each loop, the time since its last once-a-second work. Safe from any thread.
     package var silences: [Duration] { gauges.map(\.silence) }
 
     package var loopCount: Int { inboxes.count }
 
-    /// For each loop a number that grows once a second while it turns.
+    /// For each loop, a number that changes every second while the loop runs.
     package var heartbeats: [Int] { gauges.map(\.heartbeat) }
 
     package func stopAccepting() {
-        // Whoever is cut off from here on is expected back at the next process.
+        // A client that is cut off after this is expected back at the next process.
         shared.leases.startDraining()
         shared.users?.startDraining()
         shared.devices?.startDraining()
         for inbox in inboxes { inbox.post(.stopAccepting) }
     }
 
-    /// Closes the sockets, each behind what waits for it.
+    /// Closes sockets, each after its pending output.
     ///
-    /// - Parameter rounds: the last of so many calls is to leave none.
+    /// - Parameter rounds: how many such calls are to close all sockets.
     package func closeSome(rounds: Int) {
         for inbox in inboxes { inbox.post(.closeSome(rounds: rounds)) }
     }
 
-    /// Ends the sockets that are left, without a close frame.
+    /// Ends the remaining sockets, without a close frame.
     package func cutOff() {
         for inbox in inboxes { inbox.post(.cutOff) }
     }

@@ -2,25 +2,25 @@ package import HTTP
 package import Hub
 package import Streams
 
-/// Whom the loops ask: made by others, some of whom know the gateway, and so handed over when it starts. Called on the loops'
-/// threads; nobody may keep one waiting.
+/// The services that the loops use. Some of them know the gateway, so they are handed over when it starts. They are
+/// called on the loops' threads and must not block.
 package struct GatewayServices: Sendable {
     package var verifier: any TokenVerifier
-    /// The feed of row changes; nil: there is none.
+    /// The feed of row changes; nil if there is none.
     package var feed: (any ChangeSource)?
-    /// Decides about private channels. Without one, nobody may enter any.
+    /// Decides about private channels. Without one, all joins to them are refused.
     package var authority: (any ChannelAuthority)?
-    /// Keeps broadcasts that ask for it as rows. Without one, none are.
+    /// Stores broadcasts as rows if they ask for it. Without one, none are stored.
     package var messages: (any MessageStore)?
-    /// Keeps streams; nil: none are served.
+    /// Stores streams; nil if none are served.
     package var streams: (any StreamService)?
-    /// Passes requests on to the application's backend; nil: no route does.
+    /// Forwards requests to the application's backend; nil if no route does.
     package var forwarder: (any StreamForwarder)?
-    /// Tells other hubs of a cluster what happens here; nil: there are none.
+    /// Tells the other hubs of a cluster about events here; nil if there are none.
     package var peers: (any PeerService)?
-    /// Answers requests to the clients' port that the hub does not serve itself.
+    /// Answers requests on the clients' port that the hub does not serve itself.
     package var handler: (any HTTPHandler)?
-    /// Answers requests to the operator's port.
+    /// Answers requests on the operator's port.
     package var opsHandler: (any HTTPHandler)?
     /// Serves the WebSockets of the operator's port.
     package var opsSocketHandler: (any OpsSocketHandler)?
@@ -30,7 +30,7 @@ package struct GatewayServices: Sendable {
     }
 }
 
-/// What the loops of a gateway share among themselves: counts that are limited for the whole process.
+/// State that the loops of a gateway share: counts that are limited for the whole process.
 struct SharedLimits: Sendable {
     let connections: ConnectionLimits
     let failing: FailingAddresses

@@ -1,9 +1,9 @@
-/// The web pages that may talk to the hub (`http.origins`), by their origin (RFC 6454); empty: all.
+/// The web pages that may talk to the hub (`http.origins`), by origin (RFC 6454). An empty list allows all.
 ///
-/// Browsers say where a page is from and nothing else has to, so this keeps pages out and not programs.
+/// Only browsers are obliged to name a page's origin, so this keeps pages out, not programs.
 package struct AllowedOrigins: Sendable {
     private let exact: Set<String>
-    /// `https://*.example.com`: what is before the star, and what is behind it.
+    /// The parts before and after the star of `https://*.example.com`.
     private let wildcards: [(start: String, end: String)]
 
     package init(_ words: [String] = []) {
@@ -16,7 +16,7 @@ package struct AllowedOrigins: Sendable {
 
     package var isEmpty: Bool { exact.isEmpty && wildcards.isEmpty }
 
-    /// - Parameter origin: as the header has it; nil for what is no page.
+    /// - Parameter origin: the header's value; nil if the client is not a page.
     package func allow(_ origin: String?) -> Bool {
         guard !isEmpty, let origin else { return true }
         let normal = Self.normalized(origin)
@@ -29,20 +29,21 @@ package struct AllowedOrigins: Sendable {
             }
     }
 
-    /// Whether a request may be carried out: one of no page, of a page in the list, or of a page of the hub's own.
+    /// Whether to carry out a request: one that names no page, a listed page, or a page of the hub's own.
     package func admit(_ head: HTTPHead) -> Bool {
         guard !isEmpty, let origin = head.field("origin") else { return true }
         return allow(origin) || Self.isOwn(head)
     }
 
-    /// Whether a page of the hub's own origin asks: its browser says so, and no page can (Fetch Metadata, "Sec-Fetch-Site").
+    /// Whether a page of the hub's own origin asks. The browser sets this header and pages cannot (Fetch Metadata,
+    /// "Sec-Fetch-Site").
     package static func isOwn(_ head: HTTPHead) -> Bool { head.field("sec-fetch-site") == "same-origin" }
 
-    /// The answer to a request that may not be carried out.
+    /// The response to a request from a page that is not allowed.
     package static let refusal = HTTPResponse.error(
         403, "Pages of this origin are not allowed; http.origins names those that are")
 
-    /// A browser writes the scheme and the host in lower case and leaves the scheme's own port out; people may not.
+    /// A browser writes scheme and host in lower case and omits the scheme's default port; people may not.
     private static func normalized(_ origin: String) -> String {
         let text = origin.lowercased()
         for (scheme, port) in [("https://", ":443"), ("http://", ":80")] where text.hasPrefix(scheme) {
@@ -62,16 +63,16 @@ package struct AllowedOrigins: Sendable {
 
     // MARK: CORS
 
-    /// An answer as the page gets it that asks (Fetch, section "CORS protocol"). Every error may be read by the pages that
-    /// may use the hub: without that a browser shows them no status and no reason. What is no error says itself who may
-    /// read it.
+    /// Adapts a response for the page that asks (Fetch, section "CORS protocol"). Pages that may use the hub may read
+    /// every error; otherwise a browser would show them neither status nor reason. Other responses name their own
+    /// readers.
     ///
-    /// - Parameter origin: of the page; nil for what is no page, and where nobody knows.
+    /// - Parameter origin: the page's origin; nil if the client is not a page, or if the origin is unknown.
     package func readable(_ response: HTTPResponse, by origin: String?) -> HTTPResponse {
         narrow(response.status >= 400 ? response.readableAnywhere : response, to: origin)
     }
 
-    /// An answer that pages of any origin may read, made one that only those in the list may.
+    /// Restricts a response that pages of any origin may read to the listed origins.
     private func narrow(_ response: HTTPResponse, to origin: String?) -> HTTPResponse {
         guard !isEmpty, let index = response.headers.firstIndex(where: { $0.name == HTTPResponse.originHeader }) else {
             return response
@@ -79,7 +80,7 @@ package struct AllowedOrigins: Sendable {
         var response = response
         response.headers.remove(at: index)
         if let origin, allow(origin) { response.headers.append((HTTPResponse.originHeader, origin)) }
-        // The same request of another page has another answer (Fetch, section "CORS protocol and HTTP caches").
+        // The same request from another page gets another response (Fetch, section "CORS protocol and HTTP caches").
         response.headers.append(("vary", "origin"))
         return response
     }
@@ -88,9 +89,9 @@ package struct AllowedOrigins: Sendable {
 // MARK: Preflights
 
 extension AllowedOrigins {
-    /// The answer to OPTIONS, by which a browser asks what a page of another origin may send: besides what the hub reads whatever
-    /// the page asks for, because what traces requests adds fields of its own to all of a page's (`traceparent`, `baggage`). The hub
-    /// reads none of those, so there is nothing that they could do.
+    /// The response to OPTIONS, by which a browser asks what a page of another origin may send. It allows the headers
+    /// that the hub reads and whatever else the page asks for, because tracing tools add fields of their own to all of
+    /// a page's requests (`traceparent`, `baggage`). Such fields are harmless, because the hub does not act on them.
     package func preflight(for head: HTTPHead) -> HTTPResponse {
         var allowed = Self.readHeaders
         if allow(head.field("origin")), let asked = head.field("access-control-request-headers") {
@@ -114,7 +115,8 @@ extension AllowedOrigins {
     /// More than any page asks for.
     private static let (mostNames, mostBytes) = (64, 2048)
 
-    /// Names of fields with commas between them (RFC 9110, section 5.6.2); none where one of them is no name, or they are too many.
+    /// Parses a comma-separated list of field names (RFC 9110, section 5.6.2). Empty if one of them is not a name, or
+    /// there are too many.
     private static func names(in list: String) -> [String] {
         guard list.utf8.count <= mostBytes else { return [] }
         let names = list.split(separator: ",").map { part in
@@ -132,7 +134,7 @@ extension AllowedOrigins {
 extension HTTPResponse {
     fileprivate static let originHeader = "access-control-allow-origin"
 
-    /// The answer for pages of any origin: what protects the API is the token, not a cookie.
+    /// The response, readable by pages of any origin: a token protects the API, not a cookie.
     package var readableAnywhere: HTTPResponse {
         guard !headers.contains(where: { $0.name == Self.originHeader }) else { return self }
         var response = self

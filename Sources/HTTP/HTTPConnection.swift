@@ -1,11 +1,11 @@
-/// What one connection says and hears of HTTP/1.1 (RFC 9112), without the socket: bytes go in, and `advance` says what is
-/// to be done next. Bytes that are to be sent gather in `output`.
+/// One connection's side of HTTP/1.1 (RFC 9112), without the socket: bytes go in, and `advance` returns the next step.
+/// Bytes to send collect in `output`.
 ///
-/// One request at a time: what a client sends behind it waits until its answer was taken by the socket. So neither the
-/// order of answers nor the memory that they take is the client's to choose.
+/// Requests are handled one at a time: the next one waits until the socket has taken the response to the one before. So
+/// a client controls neither the order of responses nor the memory that they take.
 ///
-/// A pure value on a clock of its user's: seconds that grow. It cannot be copied: whoever holds it in an object would copy all
-/// of it to ask for one property.
+/// A pure value; its user supplies the clock, in seconds that never decrease. It is not copyable, because an object
+/// that stores it would otherwise copy all of it to read one property.
 package struct HTTPConnection: ~Copyable, Sendable {
     private enum Phase {
         case head, judging, body, pieces, complete, answering, sending, sent, streaming, skipping, lingering, closed
@@ -15,20 +15,20 @@ package struct HTTPConnection: ~Copyable, Sendable {
     private var phase = Phase.head
     private var parser: HTTPHeadParser
     private var decoder = HTTPBodyDecoder(.none)
-    /// What came and was not looked at, or belongs to a head that is not complete.
+    /// Bytes that were not looked at yet, or that belong to an incomplete head.
     private var unread = UnreadBytes()
     private var content: [UInt8] = []
     private var framing = HTTPBodyFraming.none
     private var isHead = false
-    /// The request in hand is HTTP/1.0, whose answers have no chunks.
+    /// The current request is HTTP/1.0, whose responses cannot be chunked.
     package private(set) var isHTTP10 = false
     private var keepsAlive = true
     private var awaitsContinue = false
-    /// A piece of the body is being worked at.
+    /// A piece of the body is being processed.
     private var isPaused = false
-    /// The body of the request that is being answered is still to come, and nobody wants it.
+    /// The body of the request being answered is still to come, and must be skipped.
     private var skipsBody = false
-    /// Of the request that cannot be taken, until it is asked for.
+    /// The response to a request that cannot be processed, until `advance` returns it.
     private var refusal: HTTPResponse?
     private var hasBegunHead = false
     private var lingered = 0
@@ -37,10 +37,10 @@ package struct HTTPConnection: ~Copyable, Sendable {
     private static let keptBytes = 512
     private var taken = 0
 
-    /// Set when the hub is about to end: the next answer is the last.
+    /// Set when the hub is shutting down: the next response is the last.
     package var isLast = false
 
-    /// - Parameter second: now.
+    /// - Parameter second: the current time.
     package init(limits: Limits, at second: Int32) {
         self.limits = limits
         parser = HTTPHeadParser(limits: limits.head)
@@ -49,11 +49,11 @@ package struct HTTPConnection: ~Copyable, Sendable {
 
     // MARK: Bytes in
 
-    /// To be called with bytes that came, and again, with what it left of them, until it says `wait`.
+    /// Call with received bytes, then again with what is left of them, until it returns `wait`.
     ///
     /// - Parameters:
-    ///   - input: what it has taken of it is cut off.
-    ///   - second: now.
+    ///   - input: consumed bytes are cut off.
+    ///   - second: the current time.
     package mutating func advance(_ input: inout UnsafeRawBufferPointer, at second: Int32) -> Step {
         while true {
             switch phase {
@@ -76,12 +76,12 @@ package struct HTTPConnection: ~Copyable, Sendable {
                 unread.keep(&input)
                 return .wait
             case .sending:
-                // Behind the last answer comes nothing that would be looked at.
+                // Input behind the last response is never processed.
                 if keepsAlive { unread.keep(&input) } else { unread.discard(&input) }
                 guard queued.isEmpty else { return .wait }
                 phase = .sent
             case .streaming:
-                // Read all the same: that nothing more comes is how the end of the client is noticed at once.
+                // Reads on all the same, so that the client's end of file is noticed at once.
                 unread.keep(&input)
                 guard wantsInput else {
                     phase = .closed
@@ -173,7 +173,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
         }
     }
 
-    /// Takes what there is of a body into `content`.
+    /// Decodes the available part of a body into `content`.
     private mutating func decode(_ input: inout UnsafeRawBufferPointer) -> HTTPBodyProgress {
         if !unread.isEmpty { unread.keep(&input) }
         let pending = unread
@@ -211,7 +211,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
         }
     }
 
-    /// What came of the body was worked at.
+    /// Continues reading after a piece of the body was processed.
     package mutating func goOn() { isPaused = false }
 
     private mutating func skipBody(_ input: inout UnsafeRawBufferPointer, at second: Int32) -> Step? {
@@ -231,12 +231,13 @@ package struct HTTPConnection: ~Copyable, Sendable {
 
     // MARK: Answers out
 
-    /// Lets the body of the request in that is to be judged.
+    /// Accepts the body of the request being judged.
     ///
     /// - Parameters:
-    ///   - input: as `advance` left it. A client that sent some of the body already is not told to go on (RFC 9110,
-    ///     section 10.1.1).
-    ///   - inPieces: the body is taken as it comes, however long it gets; `goOn` is to be called for the first piece, too.
+    ///   - input: what `advance` left. A client that has already sent some of the body gets no `100 Continue` (RFC
+    ///     9110, section 10.1.1).
+    ///   - inPieces: passes the body on as it arrives, however long it gets; the first piece needs a call of `goOn`,
+    ///     too.
     package mutating func admit(_ input: UnsafeRawBufferPointer, inPieces: Bool = false, at second: Int32) {
         guard phase == .judging else { return }
         switch framing {
@@ -256,10 +257,10 @@ package struct HTTPConnection: ~Copyable, Sendable {
         if awaitsContinue, unread.isEmpty, input.isEmpty { queued += "HTTP/1.1 100 Continue\r\n\r\n".utf8 }
     }
 
-    /// Answers the request in hand. Where its body was not let in, a short one is passed over; a long one, and one that a
-    /// client may hold back for good now, ends the connection.
+    /// Answers the current request. If its body was not admitted, a short one is skipped; a long one, or one that the
+    /// client may now never send, ends the connection.
     ///
-    /// - Parameter closes: the connection is to end behind the answer.
+    /// - Parameter closes: ends the connection after the response.
     package mutating func answer(_ response: HTTPResponse, closes: Bool = false, at second: Int32) {
         guard !hasAnswer else { return }
         if closes || isLast || phase == .pieces { keepsAlive = false }
@@ -283,10 +284,10 @@ package struct HTTPConnection: ~Copyable, Sendable {
         }
     }
 
-    /// Answers the request in hand with a body that goes on until `endStream`. Whoever calls this writes to the socket from here
-    /// on, what is returned first; nothing is to be written by `output`.
+    /// Answers the current request with a body that continues until `endStream`. Until then the caller writes to the
+    /// socket itself, beginning with the returned bytes; `output` must not be used.
     ///
-    /// - Returns: the head, behind what else was waiting, and whether pieces of the body are chunks.
+    /// - Returns: the head, behind any output that was waiting, and whether the body must be sent in chunks.
     package mutating func stream(_ response: HTTPResponse) -> (head: [UInt8], isChunked: Bool) {
         var head = Array(output)
         queued = []
@@ -298,7 +299,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
         return (head, !isHTTP10)
     }
 
-    /// The socket has taken all of the body. `advance` says how it goes on.
+    /// Resumes after the socket has taken the whole body; `advance` returns the next step.
     package mutating func endStream(at second: Int32) {
         guard phase == .streaming else { return }
         if isLast { keepsAlive = false }
@@ -310,7 +311,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
         refuse(.error(UInt32(refusal.status), refusal.message))
     }
 
-    /// A body that is only passed over was answered already.
+    /// A body that is only skipped belongs to a request that was already answered.
     private mutating func refuse(_ response: HTTPResponse) {
         guard phase != .skipping else { return }
         drop()
@@ -322,7 +323,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
         HTTPRefusal(status: 413, message: "The body may have \(limits.bodyBytes) bytes at most")
     }
 
-    /// What the client sent behind the head that is to be judged; the connection is another's from here on.
+    /// Returns the bytes behind the head being judged, and gives the connection up to the caller.
     package mutating func takeRest(_ input: UnsafeRawBufferPointer) -> [UInt8] {
         phase = .closed
         let rest = unread.all + input
@@ -330,34 +331,35 @@ package struct HTTPConnection: ~Copyable, Sendable {
         return rest
     }
 
-    /// What the socket is to take.
+    /// The bytes for the socket to send.
     package var output: ArraySlice<UInt8> { queued[taken...] }
 
     package var hasOutput: Bool { taken < queued.count }
 
-    /// The socket has taken so many bytes of `output`.
+    /// Notes that the socket has taken this many bytes of `output`.
     package mutating func sent(_ count: Int, at second: Int32) {
         taken += count
         if phase == .sending { deadline = second + limits.idleSeconds }
         guard taken == queued.count else { return }
-        // Room for a short answer is worth keeping: most connections that are kept ask for many.
+        // Worth keeping for short responses: most connections that stay open send many requests.
         if queued.capacity <= Self.keptBytes { queued.removeAll(keepingCapacity: true) } else { queued = [] }
         taken = 0
     }
 
     // MARK: Bounds
 
-    /// Whether there is room for more. While there is not, only a reset shows that the client is gone.
+    /// Whether there is room for more. While there is none, only a reset shows that the client is gone.
     package var wantsInput: Bool {
         !(phase == .pieces && isPaused) && unread.count < limits.readAheadBytes
     }
 
-    /// What is held of a request that is not complete, or waits for its turn.
+    /// Bytes of an incomplete request, or of one that waits for its turn.
     package var heldBytes: Int { unread.count + content.count }
 
-    /// Too much is held of all connections together. An answer that is being made is not disturbed.
+    /// Gives up an incomplete request, because all connections together store too much. A response in progress is left
+    /// alone.
     ///
-    /// - Returns: whether something is given up; then `advance` says what.
+    /// - Returns: whether a request was given up; `advance` then returns the refusal.
     package mutating func shed() -> Bool {
         guard phase == .head || phase == .body else { return false }
         var response = HTTPResponse.error(
@@ -367,7 +369,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
         return true
     }
 
-    /// Ends what takes too long. To be called about once a second, and then `advance` where it returns true.
+    /// Ends whatever takes too long. Call about once a second, and call `advance` if it returns true.
     package mutating func expire(at second: Int32) -> Bool {
         guard second >= deadline else { return false }
         switch phase {
@@ -383,6 +385,6 @@ package struct HTTPConnection: ~Copyable, Sendable {
         return true
     }
 
-    /// Nothing of a request has come yet.
+    /// True before the first byte of a request.
     package var isIdle: Bool { phase == .head && !hasBegunHead }
 }

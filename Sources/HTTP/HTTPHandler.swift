@@ -1,22 +1,21 @@
-/// Answers requests that the hub's own routes do not. Called on an event loop's thread: it must not wait. What takes time
+/// Answers requests that the hub's own routes do not. Called on an event loop's thread, so it must not block; slow work
 /// replies later, from any thread.
 package protocol HTTPHandler: Sendable {
-    /// What is said to a request by its head alone: whoever is not entitled to be heard is answered here, before anything of
-    /// the body is kept.
+    /// Judges a request by its head alone, so that unauthorized clients are refused before any of the body is stored.
     func judge(_ head: HTTPRequest) -> HTTPVerdict
 
-    /// A request that was admitted, with its body. Nil where nothing is served at this path.
+    /// Answers an admitted request, with its body. Nil if nothing is served at this path.
     func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer?
 }
 
 package enum HTTPVerdict: Sendable {
     /// Nothing is served at this path.
     case notServed
-    /// The answer, whatever the body is; a body ends the connection then.
+    /// The response, whatever the body is; a request with a body then ends the connection.
     case answered(HTTPResponse)
-    /// The body is to be heard.
+    /// The body must be read before the request is answered.
     case admitted
-    /// The same for a request that may do without a body whatever its method is.
+    /// Like `admitted`, for a request that may have no body whatever its method is.
     case admittedEvenIfEmpty
 }
 
@@ -30,7 +29,7 @@ package enum HTTPAnswer: Sendable {
 package struct HTTPReply: Sendable {
     private let deliver: @Sendable (HTTPResponse) -> Void
 
-    /// - Parameter deliver: brings the response to the connection that waits for it, which may be gone by then.
+    /// - Parameter deliver: brings the response to the waiting connection, which may be gone by then.
     package init(_ deliver: @escaping @Sendable (HTTPResponse) -> Void) {
         self.deliver = deliver
     }

@@ -1,15 +1,15 @@
-/// One HTTP request as handlers are given it.
+/// One HTTP request, in the form that handlers receive.
 package struct HTTPRequest: Sendable {
     package let method: Method
     /// Percent-decoded, without the query.
     package let path: String
-    /// Of `authorization` (its scheme removed), `apikey` and the query's `apikey` and `token`, the first that is a token.
+    /// The first token among `authorization` (without its scheme), `apikey`, and the query's `apikey` and `token`.
     package let token: String?
     package let contentType: String?
     package let host: String?
-    /// Of a page's request, where the page came from (RFC 6454).
+    /// The origin of the requesting page (RFC 6454); nil if the client is not a page.
     package let origin: String?
-    /// Percent-decoded; of a repeated name the last value.
+    /// Percent-decoded; a repeated name has its last value.
     package let query: [String: String]
     /// Empty while the request is judged by its head.
     package var body: [UInt8] = []
@@ -26,7 +26,7 @@ package struct HTTPRequest: Sendable {
         case other = ""
     }
 
-    /// The request that this head begins, without its body.
+    /// Creates the request that this head begins, without its body.
     package init(_ head: HTTPHead) {
         method = Method(rawValue: head.method) ?? .other
         path = head.path
@@ -41,27 +41,27 @@ package struct HTTPRequest: Sendable {
 extension HTTPHead {
     package var hasBody: Bool { body != .none && body != .length(0) }
 
-    /// Percent-decoded; of a repeated name the last value.
+    /// Percent-decoded; a repeated name has its last value.
     package var allQuery: [String: String] {
         query.isEmpty ? [:] : Dictionary(query.map { ($0.name, $0.value) }) { $1 }
     }
 
-    /// How often a name stands in the query.
+    /// How many times a name occurs in the query.
     package func queryCount(_ name: String) -> Int { query.count { $0.name == name } }
 
-    /// All values of a name in the query, percent-decoded, in their order.
+    /// All values of a name in the query, percent-decoded, in order.
     package func queryValues(_ name: String) -> [String] { query.filter { $0.name == name }.map(\.value) }
 
-    /// The token of a call of the HTTP API; see `TokenSource`.
+    /// The token of an HTTP API call; see `TokenSource`.
     ///
     /// - Parameter query: `allQuery`.
     package func callToken(query: [String: String]) -> String? { TokenSource(head: self).ofCall(query: query) }
 
-    /// As a browser's event source does (WHATWG HTML, 9.2.2).
+    /// True for a request like that of a browser's event source (WHATWG HTML, 9.2.2).
     package var asksForEvents: Bool { method == "GET" && field("accept") == "text/event-stream" }
 
-    /// The value of a cookie (RFC 6265, section 4.2.1); of a repeated name the first. By bytes: a mark that combines with what
-    /// separates cookies belongs to a value.
+    /// The value of a cookie (RFC 6265, section 4.2.1); a repeated name has its first value. Compares bytes: a
+    /// combining mark behind a separator belongs to the value.
     package func cookie(_ name: String) -> String? {
         guard let cookies = field("cookie") else { return nil }
         for cookie in cookies.utf8.split(separator: UInt8(ascii: ";")) {

@@ -1,6 +1,6 @@
 import Wire
 
-/// What is sent back to an HTTP request.
+/// The response to an HTTP request.
 package struct HTTPResponse: Sendable {
     package var status: UInt32
     package var contentType: String
@@ -29,23 +29,23 @@ package struct HTTPResponse: Sendable {
         .json(status, Array("{\"error\":".utf8) + JSONString.encode(sentence) + [UInt8(ascii: "}")])
     }
 
-    /// An error that is over in a while.
+    /// A temporary error.
     ///
-    /// - Parameter seconds: for which to wait.
+    /// - Parameter seconds: how long clients should wait.
     package static func unavailable(_ sentence: String, retryAfter seconds: Int) -> HTTPResponse {
         var response = error(503, sentence)
         response.headers = [("retry-after", String(seconds))]
         return response
     }
 
-    /// One sentence under `message`, as the original words the errors of its broadcast API.
+    /// One sentence under `message`, as in the original's broadcast API.
     package static func message(_ status: UInt32, _ sentence: String) -> HTTPResponse {
         .json(status, Array("{\"message\":".utf8) + JSONString.encode(sentence) + [UInt8(ascii: "}")])
     }
 }
 
 extension HTTPResponse {
-    /// The sentence of an error.
+    /// The sentence of an error response.
     package var sentence: String {
         do {
             let json = try JSON(parsing: body)
@@ -59,14 +59,14 @@ extension HTTPResponse {
 // MARK: On the wire
 
 extension HTTPResponse {
-    /// Appends the answer as it goes over the wire (RFC 9112, section 4): head and body in one piece.
+    /// Appends the response in its wire format (RFC 9112, section 4): head and body in one piece.
     ///
     /// - Parameters:
-    ///   - leavingOutBody: it answers a HEAD, and says the length of what is left out.
-    ///   - closes: the connection ends behind it.
+    ///   - leavingOutBody: for a response to HEAD, which states the length of the omitted body.
+    ///   - closes: the connection ends after the response.
     package func write(into out: inout [UInt8], leavingOutBody: Bool, closes: Bool) {
         out.reserveCapacity(out.count + 256 + (leavingOutBody ? 0 : body.count))
-        // RFC 9110, section 8.6: these have none.
+        // These have no body (RFC 9110, section 8.6).
         let hasBody = status >= 200 && status != 204 && status != 304
         writeHead(into: &out, closes: closes) { out in
             if hasBody { Self.write("content-length", String(body.count), into: &out) }
@@ -74,9 +74,9 @@ extension HTTPResponse {
         if hasBody, !leavingOutBody { out += body }
     }
 
-    /// Appends the head of an answer whose body follows in pieces, for as long as it takes.
+    /// Appends the head of a response whose body follows in pieces, for any length of time.
     ///
-    /// - Parameter isChunked: not for HTTP/1.0, where the end of the connection is that of the body.
+    /// - Parameter isChunked: false for HTTP/1.0, where the end of the connection ends the body.
     package func writeHead(into out: inout [UInt8], isChunked: Bool, closes: Bool) {
         writeHead(into: &out, closes: closes) { out in
             if isChunked { Self.write("transfer-encoding: chunked\r\n", into: &out) }
@@ -88,7 +88,7 @@ extension HTTPResponse {
         if !contentType.isEmpty { Self.write("content-type", contentType, into: &out) }
         if !has("cache-control") { Self.write("cache-control: no-store\r\n", into: &out) }
         for (name, value) in headers { Self.write(name, value, into: &out) }
-        // RFC 9110, section 15.5.2: a 401 says how to authenticate.
+        // A 401 must say how to authenticate (RFC 9110, section 15.5.2).
         if status == 401, !has("www-authenticate") { Self.write("www-authenticate: Bearer\r\n", into: &out) }
         framing(&out)
         switch (closes, has("upgrade")) {
@@ -113,8 +113,8 @@ extension HTTPResponse {
 
     private func has(_ name: String) -> Bool { headers.contains { $0.name == name } }
 
-    /// The first line, with the reason that RFC 9110, section 15, and RFC 6585 have: some clients show nothing else of an answer.
-    /// Nil where it has to be put together.
+    /// The status line with the reason phrase of RFC 9110, section 15, or RFC 6585: some clients show nothing else of a
+    /// response. Nil for any other status.
     private var statusLine: StaticString? {
         switch status {
         case 200: "HTTP/1.1 200 OK\r\n"

@@ -1,13 +1,13 @@
-/// Finds the tokens that a request brings.
-/// `docs/protocol.md` has the order for clients.
+/// Finds the tokens in a request; `docs/protocol.md` documents the order for clients.
 ///
-/// An opaque key of a Supabase project (`sb_publishable_…`, `sb_secret_…`) is no token, so what stands behind it counts.
+/// Opaque keys of a Supabase project (`sb_publishable_…`, `sb_secret_…`) are not tokens, so the search goes on past
+/// them.
 package struct TokenSource {
     let head: HTTPHead
 
     package init(head: HTTPHead) { self.head = head }
 
-    /// Nil where there is no token.
+    /// Nil if there is no token.
     package var ofUpgrade: UpgradeTokens? {
         let apiKey = [head.query("apikey"), head.field("apikey"), head.query("token")]
         if let key = Self.first([head.field("x-api-key")]) { return UpgradeTokens(token: key) }
@@ -18,7 +18,7 @@ package struct TokenSource {
         return last.map { UpgradeTokens(token: $0) }
     }
 
-    /// Of a call of the HTTP API.
+    /// The token of an HTTP API call.
     func ofCall(query: [String: String]) -> String? {
         let bearer = head.bearer
         if let bearer, bearer.mayBeToken { return bearer }
@@ -35,11 +35,11 @@ extension String {
     var mayBeToken: Bool { !isEmpty && !utf8.starts(with: "sb_".utf8) }
 }
 
-/// The tokens of an upgrade, in the order to be believed: `x-api-key`, as the original has it, then `Authorization`, which
-/// names the user where `apikey` is only the project's public key (supabase-swift sends both), then `apikey` and `token`.
+/// The tokens of an upgrade, in order of precedence: `x-api-key`, as in the original, then `Authorization`, which names
+/// the user when `apikey` is only the project's public key (supabase-swift sends both), then `apikey` and `token`.
 package struct UpgradeTokens {
     package let token: String
-    /// What counts where `token` has expired. Clients keep an `Authorization` header from when they were made, and
-    /// wake with it long after; the original does not read it at all. Nil where `token` is the last word.
+    /// The fallback if `token` has expired. Clients keep the `Authorization` header that they were created with, and
+    /// wake with it long after; the original does not read that header at all. Nil if there is no fallback.
     package var insteadOfExpired: String?
 }

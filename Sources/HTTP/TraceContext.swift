@@ -1,14 +1,15 @@
-/// What the tracing of a client, or of a proxy, calls a request, for the hub's log: W3C Trace Context's `traceparent`, and
-/// `sb-request-id`, which Supabase's SDKs send in `baggage` (supabase/sdk 29e402d, capabilities/realtime.yaml) and gateways by itself.
+/// The names that a client's or proxy's tracing gives a request, for the hub's log: W3C Trace Context's `traceparent`,
+/// and `sb-request-id`, which Supabase's SDKs send in `baggage` (supabase/sdk 29e402d, capabilities/realtime.yaml) and
+/// gateways in a header.
 ///
-/// Only what has the form of either is taken, so that no client writes what it likes into the log.
+/// Values of any other form are dropped, so that clients cannot write arbitrary text into the log.
 package struct TraceContext: Sendable, Equatable {
     package let traceparent: String?
     package let requestID: String?
 
     private static let longestID = 64
 
-    /// Nil where a request has neither.
+    /// Nil if a request has neither.
     package init?(_ head: HTTPHead) {
         traceparent = head.field("traceparent").flatMap { Self.isTraceparent($0) ? $0 : nil }
         requestID = (head.field("sb-request-id") ?? head.field("baggage").flatMap { Self.requestID(inBaggage: $0) })
@@ -18,7 +19,8 @@ package struct TraceContext: Sendable, Equatable {
         if traceparent == nil, requestID == nil { return nil }
     }
 
-    /// Section 3.2 of the recommendation: version, trace id, parent id and flags in lower-case hexadecimal digits, neither id all zeros.
+    /// Section 3.2 of the recommendation: version, trace ID, parent ID and flags in lower-case hexadecimal digits,
+    /// neither ID all zeros.
     static func isTraceparent(_ text: String) -> Bool {
         let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         guard parts.map(\.count) == [2, 32, 16, 2] else { return false }
@@ -30,7 +32,7 @@ package struct TraceContext: Sendable, Equatable {
             && parts[1...2].allSatisfy { !$0.allSatisfy { $0 == UInt8(ascii: "0") } }
     }
 
-    /// Of a list `key=value;property, key=value` (W3C Baggage, section 3.3.1).
+    /// Finds the ID in a list `key=value;property, key=value` (W3C Baggage, section 3.3.1).
     private static func requestID(inBaggage list: String) -> String? {
         for entry in list.split(separator: ",") {
             let member = entry.prefix { $0 != ";" }
@@ -52,7 +54,7 @@ package struct TraceContext: Sendable, Equatable {
             }
     }
 
-    /// What a line of the log has of it.
+    /// The fields for a log line.
     package var facts: [(name: String, value: String)] {
         [("traceparent", traceparent), ("request_id", requestID)].compactMap { name, value in value.map { (name, $0) } }
     }

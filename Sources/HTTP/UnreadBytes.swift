@@ -1,7 +1,8 @@
-/// What came by a connection and is not used up: what was not looked at, or belongs to a head that is not complete.
+/// Received bytes of a connection that are not used up: they were not looked at, or belong to an incomplete head.
 struct UnreadBytes: Sendable {
     private var bytes: [UInt8] = []
-    /// How much is used up: to cut it off for each of many short requests would move all that follow.
+    /// The number of bytes used up. Cutting them off after each of many short requests would move all the bytes behind
+    /// them.
     private var used = 0
 
     var isEmpty: Bool { bytes.isEmpty }
@@ -12,7 +13,7 @@ struct UnreadBytes: Sendable {
         bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[used...])) }
     }
 
-    /// Puts what came now behind the rest.
+    /// Appends the new input to the rest.
     mutating func keep(_ input: inout UnsafeRawBufferPointer) {
         guard !input.isEmpty else { return }
         bytes.removeFirst(used)
@@ -21,7 +22,7 @@ struct UnreadBytes: Sendable {
         input = UnsafeRawBufferPointer(rebasing: input[input.count...])
     }
 
-    /// Takes what was used off the front: of these bytes, or of what came now where there are none.
+    /// Removes used bytes from the front: of the stored bytes, or of the new input if nothing is stored.
     mutating func consume(_ count: Int, _ input: inout UnsafeRawBufferPointer) {
         guard !bytes.isEmpty else {
             input = UnsafeRawBufferPointer(rebasing: input[count...])
@@ -31,7 +32,7 @@ struct UnreadBytes: Sendable {
         if used == bytes.count { drop() }
     }
 
-    /// Drops all, and what came now.
+    /// Drops everything, including the new input.
     mutating func discard(_ input: inout UnsafeRawBufferPointer) {
         drop()
         input = UnsafeRawBufferPointer(rebasing: input[input.count...])

@@ -1,13 +1,13 @@
-/// The opening handshake of a WebSocket, as far as HTTP goes (RFC 6455, section 4.2).
+/// The HTTP side of a WebSocket's opening handshake (RFC 6455, section 4.2).
 package enum WebSocketHandshake {
-    /// Whether a request asks for a WebSocket at all. In HTTP/1.0, and with other methods than GET, `Upgrade` means nothing
-    /// (RFC 9110, section 7.8; RFC 6455, section 4.1).
+    /// Whether a request asks for a WebSocket at all. In HTTP/1.0, and with methods other than GET, `Upgrade` means
+    /// nothing (RFC 9110, section 7.8; RFC 6455, section 4.1).
     @inlinable
     package static func isAsked(by head: HTTPHead) -> Bool {
         head.method == "GET" && !head.isHTTP10 && head.lists("websocket", in: "upgrade")
     }
 
-    /// What is wrong with a request that asks for one, nil where nothing is.
+    /// The response to an invalid request for a WebSocket; nil if the request is valid.
     package static func refusal(of head: HTTPHead) -> HTTPResponse? {
         guard isAsked(by: head), head.lists("upgrade", in: "connection") else {
             return .error(400, "The header Connection: Upgrade is missing; a proxy in between has to pass it on")
@@ -29,7 +29,7 @@ package enum WebSocketHandshake {
         return nil
     }
 
-    /// What a request without an upgrade is told at the address of a WebSocket.
+    /// The response to a request without an upgrade at the address of a WebSocket.
     package static func sentence(to head: HTTPHead, at address: String) -> HTTPResponse {
         guard head.method == "GET" || head.method == "HEAD" else {
             var response = HTTPResponse.error(405, "This is the address of a WebSocket: connect to it with GET")
@@ -57,8 +57,8 @@ package enum WebSocketHandshake {
         }
     }
 
-    /// What lws is told of a request that was let in, whatever else the client sent: nothing for its parser to misread, and
-    /// no `Sec-WebSocket-Protocol`, which the hub answers none of (RFC 6455, section 4.2.2).
+    /// The head that lws receives for an admitted request, whatever the client sent: nothing for its parser to misread,
+    /// and no `Sec-WebSocket-Protocol`, because the hub selects none (RFC 6455, section 4.2.2).
     package static func canonicalHead(key: String) -> [UInt8] {
         Array(
             ("GET / HTTP/1.1\r\nHost: roost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: " + key

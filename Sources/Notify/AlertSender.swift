@@ -33,6 +33,8 @@ final class AlertSender {
 
     /// A killed hub does not know which of its taken alerts had left, so it takes no more than this of each kind.
     private static let mostTaken = 500
+    /// A kind with less room than this waits for more: otherwise alerts would be taken one by one.
+    private static let leastTaken = 20
     /// The wait for users with an alert already in flight, in milliseconds.
     private static let retry: Int64 = 1000
     private static let questionsAtOnce = 256
@@ -278,9 +280,9 @@ final class AlertSender {
         guard let dueAt, dueAt <= context.now.unix else { return }
         while context.maySend {
             let rooms = context.outbox.kinds.map { ($0, context.outbox.room(for: $0, most: Self.mostTaken)) }
-            let full = Set(rooms.filter { $0.1 <= 0 }.map(\.0))
+            let full = Set(rooms.filter { $0.1 < Self.leastTaken }.map(\.0))
             // The next outcome makes room, and brings the worker back here.
-            guard let free = rooms.lazy.map(\.1).filter({ $0 > 0 }).min() else { return }
+            guard let free = rooms.lazy.map(\.1).filter({ $0 >= Self.leastTaken }).min() else { return }
             let limit = min(free, 100)
             // While one service is away, users without a device of it still get their alerts.
             let taken = try store.takeDue(limit: limit, except: Set(busy.keys), full: full)

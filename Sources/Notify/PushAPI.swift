@@ -48,7 +48,7 @@ package struct PushAPI: HTTPHandler {
     private var key: HTTPResponse {
         guard let web = service?.reader.web else {
             return .pushProblem(
-                501,
+                404,
                 "This hub sends nothing to browsers: its operator has to set web_push.private_key and web_push.subject."
             )
         }

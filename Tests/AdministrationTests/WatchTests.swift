@@ -62,7 +62,7 @@ extension CommandTests {
 
         @Test(arguments: [
             ("a_view", "is a view"), ("nowhere", "There is no table"), ("pg_class", "system table"),
-            ("chat.Messages", "did you mean public.messages?"),
+            ("chat.Messages", "did you mean public.messages"),
             (#""mixed ""case""""#, #"did you mean '"Odd Schema"."Mixed ""Case"""'?"#),
             ("tree_high_1", "is a partition of public.tree"), ("roost.change", "system table"),
             ("a b c", "not a table's name"),

@@ -111,7 +111,7 @@ final class PostgresCluster: Sendable {
             try session.queryRows("show server_version_num").first?.first.flatMap { $0.flatMap { Int($0) } } ?? 0
         let copy = try database(options: "template \(template)" + (version < 150_000 ? "" : " strategy file_copy"))
         // As young as one that was migrated: nothing written since an epoch of more than ten minutes ago is ever pruned.
-        try copy.run("update roost.epoch set made_at = clock_timestamp()")
+        try copy.run("update roost.epoch set made_at = clock_timestamp(), born = pg_current_xact_id()")
         return copy
     }
 

@@ -71,7 +71,7 @@ void roost_certificate_free(struct roost_certificate *certificate);
 long long roost_certificate_begins(const struct roost_certificate *certificate);
 long long roost_certificate_ends(const struct roost_certificate *certificate);
 
-// Connections whose TLS ends here (tunnel.c), of one loop and on its thread. Each is a tunnel between its client's socket and a
+// Connections whose TLS ends here (tunnel.c, passing.c), of one loop and on its thread. Each is a tunnel between its client's socket and a
 // plain one, the end of a socket pair, which the loop reads and writes as it does a socket without TLS.
 //   - Memory: OpenSSL's state, and at most one record each way that the other side did not take (2 × 16 KB), with what its owner gave to
 //     keep. A side that takes nothing is not read for, so that the plain socket fills up as the client's own would.

@@ -2,52 +2,53 @@ package import HTTP
 package import Hub
 package import Wire
 
-/// Decides which requests for a WebSocket are let in (wire-protocol A1), and counts those that are not. One for each loop.
+/// Decides which requests for a WebSocket are admitted (wire-protocol A1), and counts the refused ones. Each loop has
+/// one.
 package struct Admission {
-    /// Who is let in.
+    /// An admitted client.
     package struct Client {
         package let version: ProtocolVersion
         package let claims: Claims
-        /// A browser opened it: only those name an origin (RFC 6455, section 4.1).
+        /// True if a browser opened it: only browsers send an origin (RFC 6455, section 4.1).
         package let isPage: Bool
-        /// What its tracing calls the upgrade.
+        /// The trace context of the upgrade.
         package var trace: TraceContext?
-        /// Nil where it is not known.
+        /// Nil if the address is unknown.
         var peer: IPAddress?
-        /// By which it comes; nil without TLS.
+        /// The connection's tunnel; nil without TLS.
         var tunnel: TLSTunnel?
-        /// What it is counted for in `ConnectionLimits`; nil where it is not. Noted with the upgrade, because what is counted
-        /// may be another matter by the time that it ends.
+        /// The address and user that it counts for in `ConnectionLimits`; nil if it does not. Stored with the upgrade,
+        /// because the limits may have changed by the time it ends.
         var countedAddress: PeerAddress?
         var countedUser: Name?
     }
 
     package enum Verdict {
-        /// The client is counted as a connection: whoever drops it gives that back.
+        /// The client counts as a connection; code that drops the client must undo that.
         case admitted(Client)
         case refused(Denial)
     }
 
-    /// A no, with what the operator is told of it.
+    /// A refusal, with details for the operator.
     package struct Denial {
         package let response: HTTPResponse
         package let reason: Reason
-        /// Why, without anything that the client sent.
+        /// The reason, without anything that the client sent.
         package let sentence: String
-        /// Nil where it is not known.
+        /// Nil if the address is unknown.
         let address: IPAddress?
-        /// The limit, where it is one.
+        /// The limit, if one was exceeded.
         package let limit: Refusal?
-        /// What its client's tracing calls it.
+        /// The client's trace context.
         package var trace: TraceContext?
     }
 
-    /// Why an upgrade was refused, as the metrics have it.
+    /// The reason for refusing an upgrade, as in the metrics.
     package enum Reason: String, CaseIterable, Sendable {
         case path, origin, handshake, version, token, limit, draining, database
         case keyMissing = "key_missing"
 
-        /// What the operator is told where there is no more to say.
+        /// The sentence for the operator if there is nothing more specific.
         var sentence: String {
             switch self {
             case .path: "No WebSocket is served at that path"
@@ -63,7 +64,7 @@ package struct Admission {
             }
         }
 
-        /// The address is one step nearer to being held back.
+        /// Whether the refusal counts towards holding back the address.
         var countsAgainst: Bool { self == .token || self == .keyMissing }
     }
 
@@ -72,15 +73,15 @@ package struct Admission {
     private let failing: FailingAddresses
     private var origins: AllowedOrigins
     private var proxies: TrustedProxies
-    /// No socket is let in any more.
+    /// True once no more sockets are admitted.
     private(set) var isDraining = false
-    /// Row changes cannot be served, and so no socket is let in: a client's library comes back from a connection that is refused, and
-    /// not always from a join.
+    /// True while row changes cannot be served, so that no socket is admitted: a client library retries a refused
+    /// connection, but not always a join.
     private var lacksFeed: Bool
     private let requiresFeed: Bool
     package private(set) var refused: [Reason: Int] = [:]
 
-    /// Where WebSockets of clients are served.
+    /// The paths of clients' WebSockets.
     static let paths = ["/socket/websocket", "/realtime/v1/websocket"]
 
     package init(
@@ -108,9 +109,9 @@ package struct Admission {
 
     // MARK: Arrivals
 
-    /// Counts a connection that was accepted on the clients' port.
+    /// Counts a connection accepted on the clients' port.
     ///
-    /// - Returns: nil where it is not even to be told that there are too many.
+    /// - Returns: nil if the connection must be closed without an explanation.
     package func arrive(by fd: Int32) -> Arrival? {
         let address = IPAddress(peerOf: fd)
         var arrival = Arrival(address: address, isProxied: !proxies.isEmpty && proxies.contains(address))
@@ -129,14 +130,15 @@ package struct Admission {
         return true
     }
 
-    /// Takes a connection out of its address' count.
+    /// Removes a connection from its address's count.
     package func depart(_ arrival: inout Arrival) {
         if let counted = arrival.counted.take() { connections.depart(counted) }
     }
 
-    /// A request has come by a connection. By a proxy's it is counted for whom the proxy speaks, until `requestEnds`.
+    /// Handles a request on a connection. Through a proxy, the connection counts for the proxy's client until
+    /// `requestEnds`.
     ///
-    /// - Returns: the answer where its address has too many connections.
+    /// - Returns: the refusal, if the address has too many connections.
     package mutating func requestBegins(_ head: HTTPHead, by arrival: inout Arrival) -> Denial? {
         if arrival.isProxied {
             depart(&arrival)
@@ -154,7 +156,8 @@ package struct Admission {
         return deny(.error(429, refusal.message), .limit, peer, refusal.message, over: refusal)
     }
 
-    /// The answer is given, or has gone out whole where it went on: a proxy uses the connection for others from here on.
+    /// Called when the answer is given, or a streaming one is complete: a proxy then uses the connection for other
+    /// clients.
     package func requestEnds(by arrival: inout Arrival) {
         guard arrival.isProxied else { return }
         depart(&arrival)
@@ -163,21 +166,22 @@ package struct Admission {
 
     // MARK: Upgrades
 
-    /// The answer to a request for a WebSocket on the clients' port.
+    /// Judges a request for a WebSocket on the clients' port.
     ///
     /// - Parameters:
-    ///   - fd: the socket that it came by.
-    ///   - counted: the address that the connection is counted for already; who is admitted is counted for it from here on.
+    ///   - fd: the socket that the request came by.
+    ///   - counted: the address that the connection already counts for; an admitted client takes over that count.
     package mutating func judge(
         _ head: HTTPHead, by fd: Int32, counted: PeerAddress? = nil, at now: HubTime
     ) -> Verdict {
         let peer = Peer(of: fd, head, trusting: proxies)
         if isDraining {
-            // It was accepted before the listeners were closed.
+            // Accepted before the listeners were closed.
             return refuse(.unavailable(Refusal.restarting.message, retryAfter: 1), .draining, peer)
         }
         if peer.isBehindProxy, failing.keepsFailing(Name(peer.text)) {
-            // Others are held back before they are heard; here it takes a header to know who it is.
+            // Direct clients are held back before their request is read; behind a proxy, only a header identifies the
+            // client.
             return refuse(.error(429, "Too many bad tokens from this address; try again in a minute"), .limit, peer)
         }
         guard Self.paths.contains(head.path) else {
@@ -186,7 +190,7 @@ package struct Admission {
         guard origins.admit(head) else { return refuse(AllowedOrigins.refusal, .origin, peer) }
         if let refusal = WebSocketHandshake.refusal(of: head) { return refuse(refusal, .handshake, peer) }
         guard let version = ProtocolVersion(vsn: head.query("vsn")) else {
-            // Without a word, as the original has it.
+            // Without a body, as in the original.
             return refuse(HTTPResponse(status: 403), .version, peer)
         }
         guard let candidates = TokenSource(head: head).ofUpgrade else {
@@ -206,12 +210,12 @@ package struct Admission {
         }
     }
 
-    /// Counts whoever is to have an answer that goes on as a connection.
+    /// Counts the reader of a streaming answer as a connection.
     ///
     /// - Parameters:
-    ///   - fd: the socket that it asks by.
+    ///   - fd: the socket that the request came by.
     ///   - forwarded: the request's `x-forwarded-for`.
-    ///   - isCounted: its connection is counted for its address already, and goes on to be.
+    ///   - isCounted: whether the connection already counts for its address, and continues to.
     mutating func count(_ claims: Claims, by fd: Int32, _ forwarded: String?, isCounted: Bool) -> Verdict {
         let peer = Peer(of: fd, forwarded: forwarded, trusting: proxies)
         if isDraining {
@@ -225,21 +229,21 @@ package struct Admission {
         connections.countsAddresses ? peer.address.map { PeerAddress($0) } : nil
     }
 
-    /// Of whoever sends a request; nil where it is not known.
+    /// The address of a request's sender; nil if it is unknown.
     ///
-    /// - Parameters: as `count` takes them.
+    /// - Parameters: as for `count`.
     func address(by fd: Int32, _ forwarded: String?) -> PeerAddress? {
         fullAddress(by: fd, forwarded).map { PeerAddress($0) }
     }
 
-    /// The same, as the log has it.
+    /// The same address, in full, for the log.
     func fullAddress(by fd: Int32, _ forwarded: String?) -> IPAddress? {
         Peer(of: fd, forwarded: forwarded, trusting: proxies).address
     }
 
-    /// Counts a client against whom nothing speaks but, perhaps, how many there are.
+    /// Counts a client that is admitted unless a limit is reached.
     ///
-    /// - Parameter address: nil where it is not to be counted, or is already.
+    /// - Parameter address: nil if it should not be counted, or already is.
     private mutating func count(_ client: Client, _ peer: Peer, address: PeerAddress?) -> Verdict {
         var client = client
         client.peer = peer.address
@@ -269,7 +273,7 @@ package struct Admission {
             limit: limit)
     }
 
-    /// An upgrade that was admitted and never completed is not counted any more.
+    /// Removes an admitted upgrade that was never completed from the counts.
     package func abandon(_ client: Client) {
         connections.leave(client.countedAddress)
         if let user = client.countedUser { connections.releaseSocket(user) }
@@ -277,8 +281,8 @@ package struct Admission {
 
     // MARK: Tokens
 
-    /// What is wrong with the token of a request that asks for no upgrade: whoever opens a socket's address in a browser
-    /// or by curl wants to know. Nil where there is none, or it is good.
+    /// The refusal of an invalid token in a request without an upgrade, for people who open a socket's address in a
+    /// browser or with curl. Nil if there is no token, or it is valid.
     package func tokenRefusal(of head: HTTPHead, at now: HubTime) -> HTTPResponse? {
         guard let candidates = TokenSource(head: head).ofUpgrade else { return nil }
         do {
@@ -295,7 +299,7 @@ package struct Admission {
         return .error(401, refusal.message)
     }
 
-    /// For the operator, who may know how late a token is, and is told what a wrong secret looks like.
+    /// The sentence for the operator, who may know how late a token is, and who needs to recognize a wrong secret.
     private static func sentence(of refusal: Refusal) -> String {
         switch refusal {
         case .signatureInvalid: "\(refusal.message): it was signed with a secret or key that the hub does not have"

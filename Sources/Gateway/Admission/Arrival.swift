@@ -1,50 +1,51 @@
-/// A connection of the clients' port, from when it is accepted: whom it comes from, and what it is counted for. Whoever holds the
-/// connection holds this, and gives the count back by `Admission.depart`.
+/// A connection on the clients' port, from its acceptance on: its source, and the count that includes it. The owner of
+/// the connection owns this, and undoes the count by `Admission.depart`.
 package struct Arrival {
-    /// Nil for a Unix domain socket, for a peer that is gone, and for a proxy that speaks for nobody now.
+    /// Nil for a Unix domain socket, for a peer that is gone, and for a proxy without a current request.
     package internal(set) var address: IPAddress?
-    /// It comes by a proxy, which says with each request for whom.
+    /// The connection comes from a proxy, which names its client with each request.
     package let isProxied: Bool
-    /// It is in this address' count.
+    /// The address whose count includes this connection.
     var counted: PeerAddress?
-    /// Its address has more connections than it may: whatever it asks for is refused.
+    /// The address has more connections than allowed, so every request is refused.
     var isOver = false
 
     var source: PeerAddress? { address.map { PeerAddress($0) } }
 }
 
-/// The connections of the clients' port that are no WebSocket and no answer that goes on.
+/// The descriptors available for clients' connections that are neither WebSockets nor streaming answers.
 ///
-/// The kernel gives a connection the lowest descriptor that is free, so its number tells how many are in use, by whatever part of the
+/// The kernel assigns the lowest free descriptor, so a connection's number shows how many are in use by the whole
 /// process.
 package struct DescriptorRoom: Sendable {
-    /// The process' limit of open files.
+    /// The process's limit on open files.
     private let limit: Int32
 
-    /// Descriptors that are left when connections begin to make room for others. Fewer than `OpenFiles` keeps from WebSockets: where
-    /// these take all that they may, there still is room to hear and refuse others.
+    /// Descriptors left when connections begin to make room for others. Fewer than `OpenFiles` reserves from
+    /// WebSockets: when those use all that they may, there is still room to accept and refuse other connections.
     private static let short: Int32 = 96
-    /// Those that are left to Postgres, files and the operator's port.
+    /// Descriptors reserved for Postgres, files and the operator's port.
     private static let kept: Int32 = 64
 
     package init(limit: Int) { self.limit = Int32(clamping: limit) }
 
-    /// Another connection has to end for this one.
+    /// Whether another connection must end for this one.
     package func isShort(at descriptor: Int32) -> Bool { descriptor >= max(limit - Self.short, limit / 2) }
 
-    /// This one cannot stay where no other one ends.
+    /// Whether this connection must close if no other can end.
     package func isUsedUp(at descriptor: Int32) -> Bool { descriptor >= max(limit - Self.kept, limit / 2) }
 }
 
-/// Which connections end when descriptors run short: they are of whoever has the most, so that one who opens many keeps nobody out.
+/// Chooses the connections to end when descriptors run short: those of the address that has the most, so that one
+/// client with many connections cannot keep others out.
 package enum Displacement {
     package struct Candidate {
-        /// In its server's list.
+        /// The index in its server's list.
         package let place: Int
         package let source: PeerAddress?
-        /// Nothing of a request has come.
+        /// True before the first byte of a request.
         package let isIdle: Bool
-        /// Seconds of the loop.
+        /// Seconds on the loop's clock.
         package let since: Int32
 
         package init(place: Int, source: PeerAddress?, isIdle: Bool, since: Int32) {
@@ -55,14 +56,15 @@ package enum Displacement {
         }
     }
 
-    /// Seconds in which a new connection may say nothing and is not idle yet.
+    /// Seconds before a new, silent connection counts as idle.
     static let grace: Int32 = 2
 
-    /// The share of an address' idle connections that end at once: who has many is not gone through for each new one.
+    /// The share of an address's idle connections that end at once, so that a long list is not searched for each new
+    /// connection.
     private static let share = 16
 
-    /// - Parameter newcomer: for whom room is made; it is not among the candidates.
-    /// - Returns: their places; empty where the newcomer is the one to go.
+    /// - Parameter newcomer: the connection that needs room; it is not among the candidates.
+    /// - Returns: the places of the chosen ones; empty if the newcomer must go.
     package static func choose(among candidates: [Candidate], for newcomer: PeerAddress?) -> [Int] {
         var counts: [PeerAddress: Int] = [:]
         for candidate in candidates { if let source = candidate.source { counts[source, default: 0] += 1 } }
@@ -71,7 +73,7 @@ package enum Displacement {
             let theirs = candidates.filter { $0.source == most }.sorted { $0.since < $1.since }
             let idle = theirs.filter(\.isIdle)
             if !idle.isEmpty { return idle.prefix(max(1, count / share)).map(\.place) }
-            // Of its own requests none ends for one more.
+            // An address's own requests do not end for another one of its own.
             if most != newcomer, let eldest = theirs.first, count > own + 1 { return [eldest.place] }
         }
         return candidates.filter(\.isIdle).min { $0.since < $1.since }.map { [$0.place] } ?? []

@@ -2,18 +2,18 @@ package import Hub
 import Synchronization
 package import Wire
 
-/// Limits how many sockets there are in all, from one address and of one user: one table for all loops. Those of one user are counted on
-/// all hubs of a cluster (`UserTally`).
+/// Limits the number of sockets in total, per address and per user, in one table for all loops. A user's sockets are
+/// counted over all hubs of a cluster (`UserTally`).
 ///
-/// A connection is in its address' count from when it is accepted (`arrive`), whatever becomes of it; by a proxy, while it has a
-/// request. It is a socket of a user's, and one of all, before its upgrade is answered, so that no two loops give away the last
-/// place. Whoever counted it takes it out again. Addresses and users are counted only while they are limited: who was let in before that is in
-/// nobody's count, and whoever was counted is given back although the limit is gone.
+/// A connection counts for its address from its acceptance (`arrive`), whatever follows; through a proxy, only during a
+/// request. It counts for its user and in total before its upgrade is answered, so that no two loops give away the last
+/// place. The code that counts a connection also removes it. Addresses and users are counted only while they are
+/// limited: earlier connections are in no count, and counted ones are removed even if the limit is gone.
 package final class ConnectionLimits: Sendable {
     private struct Table {
         var addresses: [PeerAddress: Int32] = [:]
     }
-    /// Zero: no limit.
+    /// Zero for no limit.
     private let most: Atomic<Int>
     private let mostOfAddress: Atomic<Int>
     private let mostOfUser: Atomic<Int>
@@ -28,22 +28,22 @@ package final class ConnectionLimits: Sendable {
         mostOfUser = Atomic(limits.connectionsPerUser)
     }
 
-    /// Other limits from here on.
+    /// Replaces the limits.
     package func adopt(_ limits: HubLimits) {
         most.store(limits.connections, ordering: .relaxed)
         mostOfAddress.store(limits.connectionsPerAddress, ordering: .relaxed)
         mostOfUser.store(limits.connectionsPerUser, ordering: .relaxed)
     }
 
-    /// Zero: no limit.
+    /// Zero for no limit.
     package var capacity: Int { most.load(ordering: .relaxed) }
     package var countsAddresses: Bool { mostOfAddress.load(ordering: .relaxed) > 0 }
 
     package enum Place {
         case counted
-        /// Counted, and there are more than there may be: to be told so.
+        /// Counted, but over the limit; the client should be told.
         case over
-        /// Not counted: there are more than are told.
+        /// Not counted: so many connections are over the limit that no more are told.
         case refused
         /// Addresses are not limited.
         case free
@@ -61,10 +61,10 @@ package final class ConnectionLimits: Sendable {
         }
     }
 
-    /// How many connections over its limit an address may have that are told so, besides as many as the limit.
+    /// Connections over an address's limit that get an explanation, in addition to as many as the limit.
     private static let told = 8
 
-    /// Whether a connection that was over its address' limit is not any more, because others left.
+    /// Whether a connection that was over its address's limit fits now, because others left.
     package func fits(_ address: PeerAddress) -> Bool {
         let most = mostOfAddress.load(ordering: .relaxed)
         return most == 0 || table.withLock { Int($0.addresses[address] ?? 0) <= most }
@@ -74,9 +74,9 @@ package final class ConnectionLimits: Sendable {
 
     package var perAddress: Int { mostOfAddress.load(ordering: .relaxed) }
 
-    /// Counts a connection, or says what is full.
+    /// Counts a connection, or returns the limit that is reached.
     ///
-    /// - Parameters: nil for what is not to be counted.
+    /// - Parameters: nil for what should not be counted.
     package func enter(_ address: PeerAddress?, _ user: Name?) -> Refusal? {
         let most = most.load(ordering: .relaxed)
         let count = total.wrappingAdd(1, ordering: .relaxed).newValue
@@ -104,10 +104,10 @@ package final class ConnectionLimits: Sendable {
         return most > 0 && (count ?? 0) >= Int32(clamping: most)
     }
 
-    /// Takes a connection out of the counts, but not out of its user's: that is the hub's, which knows whom a socket was
-    /// counted for.
+    /// Removes a connection from the counts, except its user's: that is the hub's task, which knows the user that a
+    /// socket counts for.
     ///
-    /// - Parameter address: the one that it was counted for, if it was.
+    /// - Parameter address: the address that it counted for, if any.
     package func leave(_ address: PeerAddress?) {
         total.wrappingSubtract(1, ordering: .relaxed)
         if let address { depart(address) }
@@ -129,7 +129,7 @@ extension ConnectionLimits: UserConnectionLimiter {
     package func releaseSocket(_ user: Name) { tally.releaseSocket(user) }
 }
 
-/// The addresses that the sockets of one loop were counted for, by slot; empty while addresses are not limited.
+/// The addresses that one loop's sockets count for, by slot; empty while addresses are not limited.
 struct CountedAddresses {
     private var addresses: [PeerAddress?] = []
 

@@ -1,6 +1,6 @@
 import Glibc
 
-/// An address of either version of IP, version 4 in the form that version 6 has for it (RFC 4291, section 2.5.5.2).
+/// An IP address of either version; IPv4 in its IPv6-mapped form (RFC 4291, section 2.5.5.2).
 package struct IPAddress: Hashable {
     let high: UInt64
     let low: UInt64
@@ -18,7 +18,7 @@ package struct IPAddress: Hashable {
         low = UInt64(truncatingIfNeeded: number)
     }
 
-    /// Nil where `text` is none.
+    /// Nil if `text` is not an address.
     package init?(_ text: String) {
         var four = in_addr()
         var six = in6_addr()
@@ -31,7 +31,7 @@ package struct IPAddress: Hashable {
         }
     }
 
-    /// Nil where the peer has none, because it is gone or its socket is no internet socket.
+    /// Nil if the peer is gone, or its socket is not an internet socket.
     init?(peerOf fd: Int32) {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -49,7 +49,7 @@ package struct IPAddress: Hashable {
 
     var isVersion4: Bool { high == 0 && low >> 32 == 0xFFFF }
 
-    /// As RFC 5952 writes it.
+    /// In the notation of RFC 5952.
     var text: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
             guard let base = buffer.baseAddress else { return "" }
@@ -65,8 +65,8 @@ package struct IPAddress: Hashable {
     }
 }
 
-/// Whose address a connection came from, as far as limits go: an IPv4 address, or the /64 network of an IPv6 one, of
-/// which a single host has as many addresses as it likes (RFC 4291, section 2.5.1; RFC 6177).
+/// A connection's source as far as limits go: an IPv4 address, or the /64 network of an IPv6 address, in which a single
+/// host has as many addresses as it likes (RFC 4291, section 2.5.1; RFC 6177).
 package struct PeerAddress: Hashable {
     /// The network's 64 bits. IPv4 addresses have those of `0:ffff::/32`, which is reserved (RFC 4291, section 4).
     private let number: UInt64

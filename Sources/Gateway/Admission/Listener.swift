@@ -4,12 +4,12 @@ import Wire
 
 /// Accepts connections.
 ///
-/// lws of Debian cannot share a port between contexts (its SO_REUSEPORT needs a build with several service threads), so
-/// every loop listens by itself and takes what it accepts. A Unix domain socket cannot be shared like that: one loop
-/// accepts for all, and they take turns.
+/// Debian's lws cannot share a port between contexts (its SO_REUSEPORT needs a build with several service threads), so
+/// every loop listens by itself and keeps what it accepts. A Unix domain socket cannot be shared like that: one loop
+/// accepts for all, in rotation.
 final class Listener {
     enum Kind {
-        /// The port of the WebSockets.
+        /// The port of clients' WebSockets.
         case clients
         /// The same without TLS, for a proxy on this machine.
         case socket(UnixSocketFile)
@@ -18,12 +18,12 @@ final class Listener {
     }
     private let fd: Int32
     private let kind: Kind
-    /// Whose turn it is.
+    /// The loop that gets the next connection.
     private var turn = 0
     private unowned let loop: EventLoop
     private let poll: UnsafeMutablePointer<uv_poll_t>
     private var isClosed = false
-    /// Connections of addresses that keep failing, waiting for their time.
+    /// Connections held back because their addresses keep failing.
     private var held: [(fd: Int32, arrival: Arrival, until: UInt64)] = []
 
     convenience init(host: String, port: Int, _ kind: Kind, loop: EventLoop) throws(GatewayError) {
@@ -57,10 +57,10 @@ final class Listener {
         }
     }
 
-    /// How many to accept in a turn: a storm of connections is to leave time for those that are open. The others wait in the
-    /// kernel's queue, and so their time for the handshake does not run yet.
+    /// How many connections to accept in a turn: a storm of new ones must leave time for those that are open. The rest
+    /// wait in the kernel's queue, before their handshake timeout starts.
     private var turnful: Int {
-        // A handshake is half a millisecond of CPU, ten times what a connection costs without.
+        // A handshake takes half a millisecond of CPU, ten times the cost of a connection without TLS.
         if case .clients = kind, loop.tunnels != nil { 4 } else { 16 }
     }
 
@@ -84,7 +84,7 @@ final class Listener {
         }
     }
 
-    /// A proxy is not: for whom it speaks is known only when it has spoken.
+    /// Whether to hold a connection back. Proxies are exempt, because their clients are known only from their requests.
     private func isHeldBack(_ arrival: Arrival) -> Bool {
         let failing = loop.limits.failing
         guard case .clients = kind, !failing.isEmpty, let address = arrival.address else { return false }
@@ -96,8 +96,8 @@ final class Listener {
     /// In seconds of the loop; one warning a minute is enough.
     private var silentUntil: Int32 = 0
 
-    /// Without a free file, or memory for one, the connection stays in the kernel's queue and the socket readable: to go
-    /// on polling would keep the loop busy with nothing. Looks again in a moment.
+    /// Pauses accepting if there are no free descriptors, or no memory for one. The connection stays in the kernel's
+    /// queue and the socket readable, so polling would keep the loop busy for nothing.
     private func rest(after error: Int32) {
         guard [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error), !isClosed else { return }
         if loop.second >= silentUntil {
@@ -173,18 +173,18 @@ final class Listener {
     }
 }
 
-/// The file of a Unix domain socket that the hub listens at, for a proxy on the same machine.
+/// The file of the Unix domain socket on which the hub listens, for a proxy on the same machine.
 struct UnixSocketFile {
     let path: String
     private var device: UInt = 0
     private var inode: UInt = 0
 
-    /// Listens there. The descriptor is the caller's.
+    /// Starts to listen at a path. The descriptor belongs to the caller.
     static func listen(at path: String, mode: Int) throws(GatewayError) -> (file: UnixSocketFile, descriptor: Int32) {
         let descriptor = roost_listen_unix(path, UInt32(mode), 4096)
         guard descriptor >= 0 else { throw .cannotListenAt(path: path, problem: errno) }
         var file = UnixSocketFile(path: path)
-        // Where this fails the file is gone, and there will be nothing to remove.
+        // If this fails, the file is gone, and there will be nothing to remove.
         roost_identify(path, &file.device, &file.inode)
         return (file, descriptor)
     }
@@ -193,7 +193,8 @@ struct UnixSocketFile {
         self.path = path
     }
 
-    /// Before the descriptor is closed: another hub that starts now makes a file of its own.
+    /// Removes the file. Called before the descriptor is closed, because a hub that starts afterwards creates a file of
+    /// its own.
     func remove() {
         roost_unlink_unix(path, device, inode)
     }

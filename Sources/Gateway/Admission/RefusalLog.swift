@@ -1,26 +1,26 @@
 package import HTTP
 package import Logging
 
-/// Tells the log why clients get a no: of each address and reason the first at once, and then once a minute how many more, for each
-/// sentence that they were told.
+/// Logs why clients are refused: the first refusal for each address and reason at once, then once a minute the number
+/// of further ones, for each sentence.
 ///
-/// A client that is refused comes back every few seconds, and thousands do after a change of keys: neither they nor somebody who
-/// tries out tokens may fill the log or the memory. One for each loop.
+/// A refused client retries every few seconds, and after a change of keys thousands do. Neither they nor an attacker
+/// who tries out tokens may fill the log or the memory. Each loop has one.
 package struct RefusalLog {
-    /// What is counted as one thing.
+    /// The key under which refusals are counted together.
     private struct Subject: Hashable {
-        /// Nil for whoever has no address, and for all who come while there are too many.
+        /// Nil for clients without an address, and for all new ones while there are too many.
         let address: PeerAddress?
         let reason: String
     }
 
     private struct Record {
-        /// Seconds of the loop.
+        /// Seconds on the loop's clock.
         var since: Int32
         let told: Told
-        /// What was said since a line was written, and how often.
+        /// The sentences since the last line, and how often each occurred.
         private(set) var untold: [(sentence: String, count: Int)] = []
-        /// For more sentences than are kept.
+        /// Refusals with sentences beyond those stored.
         private(set) var others = 0
 
         init(since: Int32, told: Told) {
@@ -29,7 +29,7 @@ package struct RefusalLog {
         }
 
         mutating func count(_ why: String) {
-            // Where only a number differs it is the same.
+            // Sentences that differ only in a number count as the same.
             if let place = untold.firstIndex(where: { RefusalLog.isAlike($0.sentence, why) }) {
                 untold[place].count += 1
             } else if untold.count < RefusalLog.mostSentences {
@@ -40,21 +40,21 @@ package struct RefusalLog {
         }
     }
 
-    /// What a line says of who was refused.
+    /// The facts about a refused client for a log line.
     private struct Told {
         let message: Logger.Message
         let peer: String
-        /// Of a line that is about one alone.
+        /// Only for a line about a single refusal.
         var trace: TraceContext?
     }
 
-    /// Seconds between two lines about the same.
+    /// Seconds between two lines about the same subject.
     static let span: Int32 = 60
-    /// Addresses and reasons that are remembered, each some hundred bytes, or as many for each of its sentences.
+    /// The most subjects stored, each of about a hundred bytes, plus as many for each of its sentences.
     package static let capacity = 500
-    /// Sentences are cut here: some quote what a client asked for.
+    /// Longer sentences are cut: some quote a client's request.
     private static let longest = 300
-    /// Of one address and reason; a minute has a line for each.
+    /// Sentences per subject; each gets a line a minute.
     package static let mostSentences = 4
 
     private var records: [Subject: Record] = [:]
@@ -63,10 +63,10 @@ package struct RefusalLog {
     package init() {}
 
     /// - Parameters:
-    ///   - address: of the client, or of the proxy that brought it.
+    ///   - address: the client's, or that of the proxy that forwarded it.
     ///   - reason: one of a fixed set.
-    ///   - second: of the loop.
-    ///   - trace: of the request, or of the upgrade that the socket began with.
+    ///   - second: on the loop's clock.
+    ///   - trace: of the request, or of the upgrade that opened the socket.
     package mutating func tell(
         _ message: Logger.Message, reason: String, why: String, of address: IPAddress?, at second: Int32,
         _ logger: Logger, trace: TraceContext? = nil
@@ -86,10 +86,10 @@ package struct RefusalLog {
         Self.log(told, reason, Self.cut(why), more: 0, logger)
     }
 
-    /// Once a second. Tells how many more there were, and forgets whoever was not refused again for a minute.
+    /// Called once a second. Logs the numbers of further refusals, and forgets subjects without any for a minute.
     package mutating func secondGoesBy(_ second: Int32, _ logger: Logger) {
         guard second >= tellsRestAt, !records.isEmpty else { return }
-        // Not each second: that is often enough for what is a minute apart.
+        // Not each second: that is often enough for lines that are a minute apart.
         tellsRestAt = second + 5
         for (subject, record) in records where second - record.since >= Self.span {
             guard !record.untold.isEmpty else {
@@ -117,7 +117,7 @@ package struct RefusalLog {
         text.utf8.count > longest ? text.prefix(longest) + "…" : text
     }
 
-    /// Whether two sentences, of which the first may be cut, are the same but for their digits.
+    /// Whether two sentences, the first of which may be cut, are equal except for their digits.
     private static func isAlike(_ one: String, _ other: String) -> Bool {
         func letters(_ text: String) -> some Sequence<UInt8> {
             text.utf8.lazy.filter { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.prefix(longest / 2)

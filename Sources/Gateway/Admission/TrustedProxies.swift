@@ -1,6 +1,6 @@
 import HTTP
 
-/// The peers that are believed when they say for whom they speak (`http.trusted_proxies`).
+/// The peers that may name the clients they forward for (`http.trusted_proxies`).
 package struct TrustedProxies: Sendable {
     /// A block of addresses: `10.0.0.0/8`, `fd00::/8`, or one address.
     struct Network: Sendable {
@@ -9,7 +9,7 @@ package struct TrustedProxies: Sendable {
         private let highMask: UInt64
         private let lowMask: UInt64
 
-        /// Nil where `text` is none.
+        /// Nil if `text` is not a block of addresses.
         init?(_ text: Substring) {
             let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
             guard let address = IPAddress(String(parts[0])) else { return nil }
@@ -29,10 +29,10 @@ package struct TrustedProxies: Sendable {
     }
 
     private let networks: [Network]
-    /// Whoever may open the hub's Unix domain socket.
+    /// Includes all programs that may open the hub's Unix domain socket.
     private let includesUnix: Bool
 
-    /// - Parameter words: addresses, networks and `unix`; others are left out.
+    /// - Parameter words: addresses, networks and `unix`; others are ignored.
     package init(_ words: [String] = []) {
         includesUnix = words.contains("unix")
         networks = words.compactMap { Network(Substring($0)) }
@@ -46,9 +46,9 @@ package struct TrustedProxies: Sendable {
         return networks.contains { $0.contains(address) }
     }
 
-    /// For whom a trusted peer speaks: in `X-Forwarded-For` every proxy adds at the right whom it was called by, so the
-    /// first from the right that is no proxy of ours is the client, and what stands left of it is what the client says.
-    /// Nil where the header names nobody.
+    /// The client that a trusted peer forwards for. Every proxy appends its caller to `X-Forwarded-For`, so the first
+    /// entry from the right that is not one of our proxies is the client, and everything to its left is the client's
+    /// claim. Nil if the header names no client.
     func client(in header: String) -> IPAddress? {
         var nearest: IPAddress?
         for entry in header.split(separator: ",").reversed() {
@@ -59,7 +59,7 @@ package struct TrustedProxies: Sendable {
         return nearest
     }
 
-    /// Some proxies add the port: `192.0.2.1:49152`, `[2001:db8::1]:49152`.
+    /// Parses an entry, to which some proxies add the port: `192.0.2.1:49152`, `[2001:db8::1]:49152`.
     private static func address(_ entry: Substring) -> IPAddress? {
         if entry.hasPrefix("[") {
             return IPAddress(String(entry.dropFirst().prefix { $0 != "]" }))
@@ -80,11 +80,11 @@ extension Substring {
     }
 }
 
-/// Who is at the other end of a connection: the peer of the socket, or whom a trusted proxy speaks for.
+/// The other end of a connection: the socket's peer, or the client that a trusted proxy forwards for.
 struct Peer {
     /// Nil for a Unix domain socket, and for a peer that is gone.
     let address: IPAddress?
-    /// It is named by a proxy, or it is a proxy that names nobody.
+    /// True if a proxy named the address, or is a proxy that names no client.
     let isBehindProxy: Bool
 
     init(address: IPAddress?, isBehindProxy: Bool) {
@@ -109,6 +109,6 @@ struct Peer {
         isBehindProxy = true
     }
 
-    /// For the log and for counting failures; empty where nobody is named.
+    /// For the log and for counting failures; empty if there is no address.
     var text: String { address?.text ?? "" }
 }

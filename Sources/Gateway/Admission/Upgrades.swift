@@ -3,16 +3,16 @@ import HTTP
 import Hub
 import Wire
 
-/// An upgrade that was let in, until lws says that the WebSocket is open, or gone.
+/// An admitted upgrade, until lws reports that the WebSocket is open, or gone.
 enum PendingUpgrade {
     case client(Admission.Client)
     case operators(HTTPRequest)
 }
 
-/// The upgrades of a loop that were let in and are not open yet, by lws' connection.
+/// The admitted upgrades of a loop that are not open yet, by lws's connection.
 struct PendingUpgrades {
     private var upgrades: [OpaquePointer: PendingUpgrade] = [:]
-    /// Whom lws is about to make a connection of.
+    /// The upgrade of the socket that lws is taking over.
     private var handedOver: PendingUpgrade?
 
     func has(_ wsi: OpaquePointer) -> Bool { upgrades[wsi] != nil }
@@ -21,16 +21,16 @@ struct PendingUpgrades {
         upgrades.isEmpty ? nil : upgrades.removeValue(forKey: wsi)
     }
 
-    /// A socket is about to be given to lws, which says `adopted` while it takes it.
+    /// Called before a socket is given to lws, which calls `adopted` while it takes it over.
     mutating func beginHandOver(_ upgrade: PendingUpgrade) { handedOver = upgrade }
 
-    /// lws has made a connection of the socket that is handed over. When it handles the head is its own matter: at once, or
-    /// later where it has no room for headers.
+    /// Called when lws has created a connection for the socket. lws handles the head at once, or later if it has no
+    /// room for headers.
     mutating func adopted(_ wsi: OpaquePointer) {
         if let upgrade = handedOver.take() { upgrades[wsi] = upgrade }
     }
 
-    /// - Returns: the upgrade where lws has not taken it, for want of memory or room.
+    /// - Returns: the upgrade, if lws did not take the socket, for want of memory or room.
     mutating func endHandOver() -> PendingUpgrade? { handedOver.take() }
 }
 
@@ -41,7 +41,7 @@ extension EventLoop {
         case refused(HTTPResponse)
     }
 
-    /// Where a client is let in, its upgrade has the connection's count.
+    /// Judges an upgrade. If it is admitted, it takes over the connection's count.
     func judgeUpgrade(_ head: HTTPHead, of peer: HTTPPeer) -> UpgradeVerdict {
         guard !peer.isOps else { return operators.judgeUpgrade(head) }
         switch admission.judge(head, by: peer.transport, counted: peer.arrival?.counted, at: now()) {
@@ -56,25 +56,25 @@ extension EventLoop {
         }
     }
 
-    /// Counts and logs that somebody was not let in.
+    /// Counts and logs a refusal.
     func note(_ denial: Admission.Denial) {
         if let limit = denial.limit { hub.countRefusal(limit) }
-        // Clients come back by themselves, and the operator knows.
+        // Clients reconnect by themselves, and the operator knows the cause.
         guard denial.reason != .draining, denial.reason != .database else { return }
         denials.tell(
             "A connection was refused", reason: denial.reason.rawValue, why: denial.sentence, of: denial.address,
             at: second, logger, trace: denial.trace)
     }
 
-    /// Gives a socket to lws, with a head of our own and what the client sent behind its. From here on it is lws', whatever
-    /// becomes of it.
+    /// Gives a socket to lws, with a head of our own and the bytes that followed the client's. The socket belongs to
+    /// lws afterwards, whatever the outcome.
     func handOver(_ fd: Int32, _ bytes: [UInt8], _ upgrade: PendingUpgrade) {
         upgrades.beginHandOver(upgrade)
         lws.adopt(fd, bytes)
         if let upgrade = upgrades.endHandOver() { abandon(upgrade) }
     }
 
-    /// lws has opened the WebSocket. Negative closes the connection.
+    /// Called when lws has opened the WebSocket. A negative result closes the connection.
     func established(_ wsi: OpaquePointer, _ user: UnsafeMutableRawPointer?) -> Int32 {
         guard let user, let upgrade = upgrades.take(wsi) else { return -1 }
         switch upgrade {
@@ -85,7 +85,7 @@ extension EventLoop {
         return 0
     }
 
-    /// lws forgets a connection.
+    /// Called when lws forgets a connection.
     func destroyed(_ wsi: OpaquePointer) {
         if let upgrade = upgrades.take(wsi) { abandon(upgrade) }
     }

@@ -2,8 +2,8 @@ import CWebSockets
 package import Hub
 package import Wire
 
-/// What backends ask of all loops, and have done on them. Each reply comes with what the question cost the loop that it cost most, in
-/// microseconds: on the thread of the loop that answers last.
+/// Queries and commands from backends to all loops. Each reply includes the highest cost on any one loop, in
+/// microseconds, and runs on the thread of the last loop to answer.
 extension Gateway {
     package func channelPage(
         prefix: String, after: ChannelKey?, limit: Int,
@@ -22,7 +22,7 @@ extension Gateway {
         }
     }
 
-    /// Any loop knows all who are present.
+    /// Asks one loop at random, because every loop knows all presences.
     package func presencePage(
         of key: ChannelKey, after: PresencePage.Place?, limit: Int,
         then reply: @escaping @Sendable (_ page: PresencePage, _ cost: Int) -> Void
@@ -34,7 +34,8 @@ extension Gateway {
             })
     }
 
-    /// And all who type, but that each loop may tell of others first where there are too many to be told of.
+    /// Asks one loop at random. Every loop knows all typists, but if there are more than the limit, loops may list
+    /// different ones.
     package func typists(
         in key: ChannelKey, limit: Int,
         then reply: @escaping @Sendable (_ typists: [(user: Name?, payload: [UInt8])], _ cost: Int) -> Void
@@ -46,7 +47,7 @@ extension Gateway {
             })
     }
 
-    /// Where a user is connected to this hub; up to `limit` connections, and how many there are.
+    /// A user's connections to this hub: up to `limit` of them, and their total number.
     package func connections(
         ofUser user: Name, limit: Int,
         then reply: @escaping @Sendable (_ connections: [UserConnection], _ count: Int, _ cost: Int) -> Void
@@ -57,10 +58,10 @@ extension Gateway {
         }
     }
 
-    /// Whether a user counts as online here, with a socket or in a grace window; nil where the hub does not keep it.
+    /// Whether a user counts as online here, with a socket or in a grace window; nil if the hub does not track it.
     package func isOnline(_ user: Name) -> Bool? { shared.users?.isOnline(user) }
 
-    /// Closes all connections of a user, in a way that makes its clients come back.
+    /// Closes all connections of a user, in a way that makes clients reconnect.
     package func disconnectByBackend(
         _ user: Name, then reply: @escaping @Sendable (_ count: Int, _ cost: Int) -> Void
     ) {
@@ -69,16 +70,16 @@ extension Gateway {
         }
     }
 
-    /// Takes a user out of a channel.
+    /// Removes a user from a channel.
     ///
     /// - Parameters:
-    ///   - seconds: for which the user is not let in again; nil for none.
-    ///   - reply: is given nil where there is no room to remember that; nothing is done then.
+    ///   - seconds: how long the user is barred from joining again; nil for no bar.
+    ///   - reply: gets nil if there is no room to store the bar; nothing is done then.
     package func unsubscribe(
         _ user: Name, from key: ChannelKey, seconds: Int?,
         then reply: @escaping @Sendable (_ count: Int?, _ cost: Int) -> Void
     ) {
-        // Before the loops are asked: who joins meanwhile is not let in, or is found.
+        // Before the loops are asked, so that a join in between is either refused or found.
         if let seconds, !shared.bars.barUser(user, from: key, seconds: seconds, at: EventLoop.milliseconds) {
             return reply(nil, 0)
         }
@@ -87,7 +88,7 @@ extension Gateway {
         }
     }
 
-    /// Has the policies asked anew what a user may do in private channels.
+    /// Asks the policies again what a user may do in private channels.
     package func refresh(_ user: Name, then reply: @escaping @Sendable (_ count: Int, _ cost: Int) -> Void) {
         timedSurvey({ $0.hub.refreshUser(user) }) { counts, cost in reply(counts.reduce(0, +), cost) }
     }
@@ -109,12 +110,12 @@ extension Gateway {
 
 /// One connection of a user, for a backend.
 package struct UserConnection: Sendable, Equatable {
-    /// In the words of the hub that has it.
+    /// Assigned by the hub that has the connection.
     package let id: String
-    /// How long it has been open.
+    /// The connection's age.
     package let seconds: Int
     package let appState: ReportedAppState?
-    /// Some of the channels that it is in.
+    /// Some of the connection's channels.
     package let channels: [ChannelKey]
 
     package init(id: String, seconds: Int, appState: ReportedAppState?, channels: [ChannelKey]) {
@@ -124,7 +125,7 @@ package struct UserConnection: Sendable, Equatable {
         self.channels = channels
     }
 
-    /// Channels of a connection that are listed.
+    /// The most channels listed for a connection.
     package static let mostChannels = 100
 }
 

@@ -2,18 +2,18 @@ import CWebSockets
 import Glibc
 import Hub
 
-/// Row changes as they reach a loop: passes them on to the hub, a slice in each turn, or holds them back while sockets that read
-/// changes lag.
+/// Receives a loop's row changes and passes them on to the hub, a slice per turn, or holds them back while sockets that
+/// read changes lag.
 final class ChangeIntake {
     private unowned let loop: EventLoop
     private var queue = ChangeQueue()
     private var slice = ChangeSlice()
-    /// More is to be passed on in the next turn, for which nothing has to be waited.
+    /// The next turn has more to pass on, and starts without waiting for events.
     private(set) var isSliced = false
-    /// Wakes the loop for sockets that do not catch up by themselves: those that do wake it anyway.
+    /// Wakes the loop for sockets that make no progress; those that do wake it anyway.
     private lazy var timer = LoopTimer(loop.libuv) {}
 
-    /// Milliseconds between two looks at changes that are held back.
+    /// Milliseconds between two checks of changes that are held back.
     private static let interval: UInt64 = 20
 
     init(loop: EventLoop) {
@@ -27,10 +27,10 @@ final class ChangeIntake {
         pump()
     }
 
-    /// The turn is over; the next one has a slice of its own.
+    /// Ends the turn; the next one has a slice of its own.
     func turnEnds() { slice.turnEnds() }
 
-    /// Passes on the changes that are there, until they are held back or the turn's slice is over.
+    /// Passes on available changes until they are held back or the turn's slice is over.
     func pump() {
         let loop = loop
         isSliced = false
@@ -52,12 +52,12 @@ final class ChangeIntake {
             case .end(let batch): loop.recoveries.taken(batch)
             }
         }
-        // The hold is over, if there was one.
+        // Ends the hold, if there is one.
         _ = holdsBack(changes: false)
     }
 
     private func holdsBack(changes: Bool) -> Bool {
-        // The clock is not read for every change when nobody lags.
+        // Avoids reading the clock for every change while no socket lags.
         !loop.delivery.slowReaders.isIdle
             && loop.delivery.holdsBack(changes: changes, now: EventLoop.milliseconds)
     }

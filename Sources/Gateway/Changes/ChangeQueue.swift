@@ -2,12 +2,12 @@ package import Hub
 
 /// Row changes on their way from the feed to a loop's sockets.
 ///
-/// A large transaction reaches a loop faster than its clients read. While `SlowReaders` asks for time, the rest of the
-/// changes waits here, and with it the feed, which is told only when its batch was taken.
+/// A large transaction arrives faster than clients read. While `SlowReaders` asks for time, the remaining changes wait
+/// here, and so does the feed, which is notified only when its batch was taken.
 package struct ChangeQueue {
     package struct Batch {
         package let events: [FeedEvent]
-        /// Whose they are, where they are steps of one recovery.
+        /// The recovery, if the events are steps of one.
         package let recovery: RecoveryID?
         package let whenTaken: @Sendable () -> Void
 
@@ -20,7 +20,7 @@ package struct ChangeQueue {
 
     package enum Item {
         case event(FeedEvent)
-        /// All of a batch was given out; whoever takes this calls `whenTaken`.
+        /// A batch is exhausted; the receiver calls `whenTaken`.
         case end(Batch)
     }
 
@@ -31,14 +31,14 @@ package struct ChangeQueue {
 
     package var isEmpty: Bool { batches.isEmpty }
 
-    /// Whether what is to be done next belongs to a recovery.
+    /// Whether the next item belongs to a recovery.
     package var isOfRecovery: Bool { batches.first?.recovery != nil }
 
     package mutating func append(_ batch: Batch) {
         batches.append(batch)
     }
 
-    /// What is to be done next; nil if nothing is left for now.
+    /// The next item; nil if nothing is left for now.
     package mutating func next() -> Item? {
         guard let batch = batches.first else { return nil }
         if position < batch.events.count {

@@ -1,15 +1,15 @@
 import CWebSockets
 import Hub
 
-/// Brings members what they missed as fast as their sockets take it: the steps of recoveries that wait for room, and the pace
-/// of each socket.
+/// Brings members what they missed as fast as their sockets take it: recovery steps that wait for room, and the pace of
+/// each socket.
 final class RecoveryDelivery {
     private unowned let loop: EventLoop
     private var deferred = DeferredSteps()
-    /// Of sockets that are sent what they missed, while some of it is not acknowledged.
+    /// Sockets that are sent what they missed, while some of it is not acknowledged.
     private var paces: [Slot: RecoveryPace] = [:]
 
-    /// About as many bytes as a change's frame has beside the change.
+    /// Approximate bytes of a change's frame besides the change.
     private static let overhead = 150
 
     init(loop: EventLoop) {
@@ -24,7 +24,7 @@ final class RecoveryDelivery {
         pass(id, step, to: slot, wasDeferred: false)
     }
 
-    /// The feed goes on with a recovery when its socket has taken what was sent for it.
+    /// Continues a recovery's feed once its socket has taken what was sent for it.
     func taken(_ batch: ChangeQueue.Batch) {
         guard let id = batch.recovery, let slot = loop.hub.slot(of: id), deferred.has(slot) else {
             return batch.whenTaken()
@@ -32,7 +32,7 @@ final class RecoveryDelivery {
         putOff(.taken(batch.whenTaken), slot)
     }
 
-    /// At the end of a turn: a socket has room again.
+    /// Called at the end of a turn for a socket that has room again.
     func resume(_ slot: Slot) {
         for item in deferred.take(slot) {
             guard !deferred.has(slot) else {
@@ -46,7 +46,7 @@ final class RecoveryDelivery {
         }
     }
 
-    /// The socket is gone: the feed waits for nothing any more.
+    /// Forgets a closed socket and lets the feed continue.
     func forget(_ slot: Slot) {
         paces[slot] = nil
         for case .taken(let whenTaken) in deferred.take(slot) { whenTaken() }
@@ -58,7 +58,7 @@ final class RecoveryDelivery {
         case .changes(let changes):
             for (index, change) in changes.enumerated() {
                 guard paces[slot]?.hasRoom ?? true else {
-                    // The answer to a ping goes on with it.
+                    // The answer to a ping continues this.
                     return deferred.append(.step(id, .changes(Array(changes[index...]))), for: slot)
                 }
                 guard loop.delivery.hasRoom(slot, for: change.data.count) else {
@@ -66,19 +66,19 @@ final class RecoveryDelivery {
                 }
                 loop.hub.receiveRecovery(id, .changes([change]))
                 loop.execute()
-                // What room it has is all that is known of a reader of events.
+                // For an HTTP reader of events, nothing is known beyond its room.
                 guard !loop.delivery.sockets[Int(slot)].isAnswer else { continue }
                 paces[slot, default: RecoveryPace()].sends(change.data.count + Self.overhead)
                 if paces[slot]?.wantsPing == true { loop.pings.send(to: slot) }
             }
         case .caughtUp(let cursor) where wasDeferred:
-            // What comes live has been passing it by since then.
+            // Live changes have passed the recovery by since that cursor.
             loop.hub.receiveRecovery(id, .passedBy(since: cursor))
             loop.execute()
         case .caughtUp:
             loop.hub.receiveRecovery(id, step)
             loop.execute()
-            // A ping was part of that.
+            // The hub sent a ping with it.
             if loop.hub.awaitsPong(slot) { pinged(slot) }
         case .began, .rowsBegin, .rowsEnd, .changesLost, .passedBy, .unavailable, .undecided:
             loop.hub.receiveRecovery(id, step)
@@ -93,13 +93,13 @@ final class RecoveryDelivery {
 
     // MARK: Pace
 
-    /// The socket was sent a ping that acknowledges, and has not answered it.
+    /// Whether the socket has an acknowledgement ping to answer.
     func awaitsPong(from slot: Slot) -> Bool { paces[slot]?.pingedAt != nil }
 
-    /// The socket was sent a ping that acknowledges.
+    /// Records an acknowledgement ping to the socket.
     func pinged(_ slot: Slot) { paces[slot]?.pings(at: EventLoop.milliseconds) }
 
-    /// The socket answered the last such ping.
+    /// Handles the socket's answer to its last acknowledgement ping.
     func answered(_ slot: Slot) {
         guard paces[slot] != nil else { return }
         paces[slot]?.isAnswered(at: EventLoop.milliseconds)
@@ -112,7 +112,7 @@ final class RecoveryDelivery {
         if paces[slot]?.isIdle == true, !deferred.has(slot) { paces[slot] = nil }
     }
 
-    /// Once a second: sockets that answer no pings.
+    /// Called once a second: goes on without sockets' answers if they are overdue.
     func endPatience() {
         let now = EventLoop.milliseconds
         for slot in Array(paces.keys) where loop.delivery.pending.isEmpty(slot) {

@@ -1,33 +1,34 @@
 package import Hub
 
-/// How fast a socket is sent what it missed: no more is sent than a little beyond what it has certainly read.
+/// The pace at which a socket is sent what it missed: never far beyond what the client has certainly read.
 ///
-/// Kernels and proxies between the hub and a client take megabytes. To a slow one that is minutes of reading, with the
-/// answer to its own ping behind it, so that it gives the socket up and begins anew for ever. So pings go in between, and
-/// what follows one waits for the one before to be answered. Each answer is an acknowledgement, too: whoever
-/// breaks off goes on there.
+/// Kernels and proxies between the hub and a client buffer megabytes. For a slow client that is minutes of reading,
+/// with the answer to its own ping at the end, so that it would give up the socket and start over, again and again.
+/// Therefore pings go in between, and at most one more step follows a ping before its answer. Each answer is also an
+/// acknowledgement, from which an interrupted client continues.
 package struct RecoveryPace {
     /// Bytes from one ping to the next. At most two such steps are unread.
     package private(set) var step = 65_536
-    /// Bytes between the last ping that was answered and the one that is not.
+    /// Bytes between the last answered ping and the unanswered one.
     private var unanswered = 0
     /// Bytes since the last ping.
     private var sent = 0
-    /// When the ping went out that is not answered, in monotonic milliseconds.
+    /// When the unanswered ping was sent, in monotonic milliseconds.
     package private(set) var pingedAt: Int64?
 
     private static let smallest = 16_384
     private static let largest = 262_144
-    /// Milliseconds for an answer within which a step may be larger, and above which it is to be smaller.
+    /// Milliseconds for an answer: up to `quick` the step grows, above `slow` it shrinks.
     private static let quick: Int64 = 250
     private static let slow: Int64 = 1000
-    /// After so long without an answer a socket that takes bytes is sent another step: it may be one that answers no pings.
+    /// Milliseconds without an answer after which a socket that takes bytes is sent another step: it may be one that
+    /// answers no pings.
     private static let patience: Int64 = 10_000
 
     package var hasRoom: Bool { unanswered + sent < 2 * step }
-    /// All that was sent is acknowledged.
+    /// True if everything sent is acknowledged.
     package var isIdle: Bool { pingedAt == nil && sent == 0 }
-    /// Whether a ping is to follow.
+    /// True if a ping must follow.
     package var wantsPing: Bool { pingedAt == nil && sent >= step }
 
     package init() {}
@@ -49,7 +50,7 @@ package struct RecoveryPace {
         self.pingedAt = nil
     }
 
-    /// - Returns: whether it goes on without an answer.
+    /// - Returns: whether to go on without an answer.
     package mutating func givesUp(at now: Int64) -> Bool {
         guard let pingedAt, now - pingedAt >= Self.patience else { return false }
         step = Self.smallest
@@ -59,11 +60,11 @@ package struct RecoveryPace {
     }
 }
 
-/// Steps of recoveries that wait until their sockets have room.
+/// Recovery steps that wait until their sockets have room.
 ///
-/// What a member missed may be far more than its socket's cap, and a cap is for those who do not read, not for those who
-/// have much to read. So a recovery goes on no faster than its socket takes it: what the feed sent on, two batches at
-/// most, waits here, and the feed is told that they were taken when they were.
+/// A member may have missed far more than its socket's cap, and the cap is for clients that do not read, not for those
+/// with much to read. So a recovery goes no faster than its socket takes it: up to two batches from the feed wait here,
+/// and the feed is notified only when they were taken.
 package struct DeferredSteps {
     package enum Item {
         case step(RecoveryID, RecoveryStep)
@@ -80,7 +81,7 @@ package struct DeferredSteps {
         items[slot, default: []].append(item)
     }
 
-    /// All that waits for a slot, which is forgotten. Whoever takes it appends again what there is no room for.
+    /// Removes and returns all items of a slot. The caller appends again those for which there is no room.
     package mutating func take(_ slot: Slot) -> [Item] {
         items.removeValue(forKey: slot) ?? []
     }

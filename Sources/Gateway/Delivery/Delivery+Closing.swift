@@ -3,43 +3,43 @@ import Glibc
 import Hub
 import Wire
 
-/// The end of a WebSocket (RFC 6455, section 7): each side sends one close frame, and nothing behind it.
+/// The end of a WebSocket (RFC 6455, section 7): each side sends one close frame, and nothing after it.
 extension Delivery {
-    /// Our close frame is out, and all that was sent to the socket before it.
+    /// True once our close frame, and everything before it, has been sent.
     func hasSentClose(_ slot: Slot) -> Bool {
         sockets[Int(slot)].closeCode != 0 && pending.isEmpty(slot)
     }
 
-    /// Codes that libwebsockets 4.1.6 takes for ones that no peer may send: it has written 1002 over them in what it
-    /// shows us, also where the peer repeats our own.
+    /// Codes that libwebsockets 4.1.6 considers forbidden for peers. It overwrites them with 1002 before it shows them
+    /// to us, even if the peer only repeats our own code.
     private static let overwritten: Set<UInt16> = [
         CloseCode.serviceRestart.rawValue, CloseCode.tryAgainLater.rawValue,
     ]
 
-    /// Whether the peer's close frame answers ours, which came behind everything that was ever sent to it.
+    /// Whether the peer's close frame answers ours, which followed everything ever sent to the peer.
     ///
-    /// An answer repeats the code (RFC 6455, section 5.5.1); a peer that closes by itself at the same moment has another
-    /// one, save for 1000.
+    /// An answer repeats the code (RFC 6455, section 5.5.1). A peer that closes on its own at the same moment sends a
+    /// different one, except for 1000.
     func isAnswer(_ payload: UnsafeRawBufferPointer, from slot: Slot) -> Bool {
         let socket = sockets[Int(slot)]
         guard socket.isClosing, !socket.isDismissed, hasSentClose(slot), payload.count >= 2 else { return false }
         let code = UInt16(payload[0]) << 8 | UInt16(payload[1])
         if code == CloseCode.protocolError.rawValue, Self.overwritten.contains(socket.closeCode) {
-            // A peer that found a fault of ours says so in its own words.
+            // A peer that found a protocol error of ours gives its own reason.
             let words = payload.dropFirst(2)
             return words.isEmpty || reasons[slot].map { words.elementsEqual($0.bytes) } ?? false
         }
         return code == socket.closeCode && code != CloseCode.normal.rawValue
     }
 
-    /// The peer's close frame is in, and the connection is about to end: answers it, unless it is the answer itself.
+    /// Handles the peer's close frame, after which the connection ends: answers it, unless it is itself an answer.
     mutating func answerClose(_ slot: Slot, _ close: PeerClose) {
         if sockets[Int(slot)].endCode == 1006 { sockets[Int(slot)].endCode = close.code }
         if !hasSentClose(slot) { sendLast(close.answer, slot) }
         settleClose(slot)
     }
 
-    /// The connection is about to end because the peer broke a rule of the protocol, of which it was told nothing yet.
+    /// Sends a close frame for a protocol error of the peer, if none was sent; the connection is about to end.
     mutating func failProtocol(_ slot: Slot) {
         guard !hasSentClose(slot) else { return settleClose(slot) }
         lwsCloses(slot, CloseCode.protocolError.rawValue, reason: "protocol error")
@@ -47,14 +47,14 @@ extension Delivery {
         settleClose(slot)
     }
 
-    /// libwebsockets sends the close frame, because it is in the middle of reading.
+    /// Records a close whose frame libwebsockets sends, because it is in the middle of reading.
     mutating func lwsCloses(_ slot: Slot, _ code: UInt16, reason: StaticString) {
         guard sockets[Int(slot)].endCode == 1006 else { return }
         sockets[Int(slot)].endCode = code
         reasons[slot] = reason
     }
 
-    /// Nothing is sent from here on.
+    /// Marks the close as complete: nothing more is sent.
     mutating func settleClose(_ slot: Slot) {
         discardPending(slot)
         sockets[Int(slot)].isClosing = true
@@ -62,7 +62,7 @@ extension Delivery {
         sockets[Int(slot)].isSettled = true
     }
 
-    /// A frame ahead of all that is pending, which ends between frames always (`finishFrame`).
+    /// Sends a frame ahead of everything pending. This never splits a frame (`finishFrame`).
     private mutating func sendLast(_ frame: Frame, _ slot: Slot) {
         let socket = sockets[Int(slot)]
         if !tracer.isIdle { trace(frame, to: [slot], except: nil) }
@@ -70,11 +70,11 @@ extension Delivery {
             guard case .wrote(let count) = SocketWriter.send(bytes, to: socket), count < bytes.count else { return }
             _ = SocketWriter.handOver(UnsafeRawBufferPointer(rebasing: bytes[count...]), to: socket)
         }
-        // A socket that is closed with input unread is reset, and a reset may overtake the frame.
+        // Closing a socket with unread input resets it, and the reset may overtake the frame.
         Self.discardInput(socket)
     }
 
-    /// What has arrived and nobody will read, within bounds: a peer that goes on sending is reset.
+    /// Reads and drops input that is no longer needed, within bounds: a peer that keeps sending is reset.
     private static func discardInput(_ socket: Socket) {
         withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 1) { scratch in
             var rounds = 16

@@ -2,23 +2,23 @@ import CWebSockets
 import Hub
 import Wire
 
-/// What becomes of sockets that read more slowly than their channels speak. In steps:
+/// The treatment of sockets that read more slowly than their channels send, in steps:
 ///
-/// 1. Above the lag mark (a quarter of the cap) steps of presence and typing are not queued any more. The socket is to be
-///    sent the channel's `presence_state` or `typing_state`, which says the same, when nothing else waits for it.
-/// 2. If it reads row changes, the feed is held back for it for a while (`SlowReaders`), then no longer.
-/// 3. At the cap everything that waits for it is thrown away and a close frame takes its place. Its client reconnects, and
-///    catch-up brings the changes. A socket that does not even take that is cut off.
+/// 1. Above the lag mark (a quarter of the cap), steps of presence and typing are no longer queued. Once nothing else
+///    is pending, the socket gets the channel's `presence_state` or `typing_state`, which contains the same.
+/// 2. If the socket reads row changes, the feed is held back for it for a limited time (`SlowReaders`).
+/// 3. At the cap, a close frame replaces everything pending. The client reconnects, and catch-up brings the changes. A
+///    socket that does not even take the close frame is cut off.
 extension Delivery {
-    /// Seconds in which a peer has to take something, or to answer the close frame.
+    /// Seconds in which a peer must take some bytes, or answer the close frame.
     private static let closeTimeout: UInt8 = 3
-    /// Seconds after which it is cut off though it takes something: for megabytes over a slow link, and no longer for who takes
-    /// a byte now and then on purpose.
+    /// Seconds after which a socket is cut off even if it takes bytes: enough for megabytes over a slow link, and a
+    /// bound for a peer that takes a byte now and then on purpose.
     private static let longestClose: UInt8 = 60
 
     // MARK: States
 
-    /// Whether a step to this state is not to be queued for the socket; the state follows then.
+    /// Whether to leave out a step to this state for the socket, which gets the state itself later.
     mutating func spares(_ slot: Slot, _ state: ChannelState) -> Bool {
         let socket = sockets[Int(slot)]
         guard socket.isBehind || socket.needsResync, socket.isOpen, !socket.isClosing else { return false }
@@ -28,7 +28,7 @@ extension Delivery {
         return true
     }
 
-    /// A state to be sent to a socket for which nothing else waits. It must be sent in this turn.
+    /// The next state for a socket that has nothing pending. It must be sent in this turn.
     mutating func takeResync() -> (slot: Slot, state: ChannelState)? {
         while let slot = resyncs.ready.last {
             guard pending.isEmpty(slot), let state = resyncs.take(slot) else {
@@ -43,7 +43,7 @@ extension Delivery {
 
     // MARK: Room for what was missed
 
-    /// Whether a frame of about so many bytes can be sent, of those that can as well be sent later.
+    /// Whether there is room for a frame of about this length that could as well be sent later.
     func hasRoom(_ slot: Slot, for length: Int) -> Bool {
         pending.isEmpty(slot) || pending.bytes(slot) + length <= roomMark
     }
@@ -59,7 +59,7 @@ extension Delivery {
         relieved.append(slot)
     }
 
-    /// A socket that has room again for what waits.
+    /// The next socket that has room again.
     mutating func takeRelieved() -> Slot? { relieved.popLast() }
 
     // MARK: Lagging
@@ -74,7 +74,7 @@ extension Delivery {
         readers.fellBehind()
     }
 
-    /// After bytes went out.
+    /// Updates the socket's marks after bytes went out.
     mutating func noteProgress(_ slot: Slot) {
         if sockets[Int(slot)].isBehind, pending.bytes(slot) < lagMark { hasCaughtUp(slot) }
         if sockets[Int(slot)].needsResync, pending.isEmpty(slot) { resyncs.ready.append(slot) }
@@ -94,14 +94,14 @@ extension Delivery {
         readers.caughtUp()
     }
 
-    /// Whether the feed is to be held back for sockets that lag.
+    /// Whether to hold back the feed for sockets that lag.
     ///
     /// - Parameters:
-    ///   - changes: whether there are any to hold back.
-    ///   - now: milliseconds on a clock that only goes forward.
+    ///   - changes: whether there are changes to hold back.
+    ///   - now: milliseconds on a monotonic clock.
     mutating func holdsBack(changes: Bool, now: Int64) -> Bool {
         guard !slowReaders.isIdle else { return false }
-        // They change places for a moment, as the closure cannot reach into what is being changed.
+        // Swapped out, because the closure cannot read what is being mutated.
         var sockets = [Socket]()
         swap(&sockets, &self.sockets)
         let given = slowReaders.look(now: now, holds: changes, mostLag: readers.mostLag) { slot in
@@ -119,7 +119,8 @@ extension Delivery {
 
     // MARK: Closing
 
-    /// A socket at its cap: a close frame instead of all that waits. What lws has of a frame that is partly out goes first.
+    /// Closes a socket at its cap: a close frame replaces everything pending. The rest of a partly sent frame, which
+    /// lws has, goes first.
     mutating func dismiss(_ slot: Slot) {
         guard sockets[Int(slot)].isOpen, !sockets[Int(slot)].isSettled else { return }
         counters.closed += 1
@@ -138,11 +139,11 @@ extension Delivery {
         discardPending(slot)
         guard !sockets[Int(slot)].isAnswer else { return answers.cut.append(slot) }
         lws_set_timeout(sockets[Int(slot)].wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
-        // lws sets its timer for this when it has handled the next event, which may be seconds away.
+        // lws would set its timer only after the next event, which may be seconds away.
         lws_cancel_service(lws_get_context(sockets[Int(slot)].wsi))
     }
 
-    /// Once a second, for a socket that is closing.
+    /// Called once a second for a socket that is closing.
     mutating func closingGoesOn(_ slot: Slot) {
         if takes(slot) { sockets[Int(slot)].stillSeconds = 0 }
         let socket = sockets[Int(slot)]
@@ -155,8 +156,9 @@ extension Delivery {
         cutOff(slot)
     }
 
-    /// Whether the peer took anything since this was asked last. It is asked of the kernel: behind a slow link a socket is full for
-    /// many seconds, as it takes more only when a third of it is free, and what it has is on its way meanwhile.
+    /// Whether the peer took any bytes since the last call, according to the kernel. On a slow link a socket can be
+    /// full for many seconds while its bytes are on their way, because it becomes writable only when a third of it is
+    /// free.
     private mutating func takes(_ slot: Slot) -> Bool {
         let hasTaken = sockets[Int(slot)].hasTaken && !pending.isEmpty(slot)
         sockets[Int(slot)].hasTaken = false

@@ -1,12 +1,12 @@
 import CWebSockets
 import Hub
 
-/// Putting on a socket what is pending for it: all of it in one write, or as much as the socket takes.
+/// Writes the bytes pending for a socket: all in one write, or as many as the socket takes.
 extension Delivery {
     private static let batchMessages = 256
     private static let batchBytes = 65_536
 
-    /// Writes what is pending for a socket, until nothing is or the socket takes no more.
+    /// Writes until nothing is pending or the socket takes no more.
     mutating func drain(_ slot: Slot) {
         let socket = sockets[Int(slot)]
         guard socket.isOpen, !socket.isBlocked else { return }
@@ -40,7 +40,7 @@ extension Delivery {
         noteProgress(slot)
     }
 
-    /// Bytes that the socket took, or lws for it.
+    /// Counts bytes taken by the socket, or by lws on its behalf.
     private mutating func note(bytes: Int, _ slot: Slot) {
         counters.bytes += bytes
         accounts[Int(slot)].bytesOut += bytes
@@ -51,7 +51,8 @@ extension Delivery {
         accounts[Int(slot)].messagesOut &+= UInt32(truncatingIfNeeded: frames)
     }
 
-    /// The usual case, one message that the socket takes whole. False leaves everything as it was to the general way.
+    /// Handles the usual case, one message that the socket takes whole. If false, nothing has changed, and the general
+    /// way follows.
     private mutating func writeWhole(_ message: Int32, to slot: Slot, _ socket: Socket) -> Bool {
         let outcome = messages.withBytes(message) { SocketWriter.send($0, to: socket) }
         counters.writes += 1
@@ -60,7 +61,7 @@ extension Delivery {
         return true
     }
 
-    /// The socket took so many bytes of the only message that was pending, of which nothing had been written.
+    /// Records how many bytes the socket took of its only pending message, none of which had been written before.
     mutating func took(_ message: Int32, _ sent: Int, _ slot: Slot) {
         let socket = sockets[Int(slot)]
         let length = messages.length(message)
@@ -76,7 +77,7 @@ extension Delivery {
         if socket.isBehind || socket.needsResync || socket.isAwaited || socket.isClosing { noteProgress(slot) }
     }
 
-    /// Joins the batch's messages in `scratch`; sockets in a row that wait for the same bytes share the copy.
+    /// Joins the batch's messages in `scratch`. Consecutive sockets with the same bytes pending share the copy.
     private mutating func gather(from start: Int) -> Int {
         if scratchChanges == messages.changes, start == scratchStart, batch == scratchBatch { return scratch.count }
         scratch.removeAll(keepingCapacity: true)
@@ -94,7 +95,7 @@ extension Delivery {
         return scratch.count
     }
 
-    /// Takes the messages that were written whole off the list. Returns how much more of the next one was written.
+    /// Removes the fully written messages from the list. Returns how many bytes of the next one were written.
     private mutating func settle(_ slot: Slot, _ sent: Int) -> Int {
         var sent = sent
         for message in batch {
@@ -109,8 +110,8 @@ extension Delivery {
         return sent
     }
 
-    /// The socket is full. A frame of which a part is out must be finished by lws, or the tunnel, before anything else is
-    /// written; the frames behind it wait here, so that no more than one is kept there for a slow reader.
+    /// Handles a full socket. A partly sent frame must be finished by lws, or by the tunnel, before anything else is
+    /// written. The frames behind it stay here, so that no more than one is stored there for a slow reader.
     private mutating func finishFrame(_ slot: Slot, _ written: Int, _ socket: Socket) {
         guard !socket.isAnswer else {
             if written > 0 { pending.advance(slot, by: written) }
@@ -152,12 +153,12 @@ extension Delivery {
     }
 }
 
-/// Sockets that wait for the same message take it together, where there is a `SendRing`.
+/// Sends a message to many sockets together if there is a `SendRing`.
 extension Delivery {
-    /// Below, a system call for each is no dearer.
+    /// With fewer sockets, a system call for each costs no more.
     private static let fewest = 4
 
-    /// Writes what is pending for a socket; `sendTogether` is to follow the last one.
+    /// Writes a socket's pending bytes, or queues it for `sendTogether`, which must follow the last call.
     mutating func serve(_ slot: Slot) {
         let socket = sockets[Int(slot)]
         guard ring != nil, socket.isOpen, socket.tunnel == nil, !socket.isBlocked, let message = pending.only(slot),
@@ -186,7 +187,7 @@ extension Delivery {
             }
             counters.writes += 1
             guard results[index] != SendRing.unknown else {
-                // Part of it may be out, so nothing can follow: its client comes back and catches up.
+                // Part of it may have been sent, so nothing can follow. The client reconnects and catches up.
                 cutOff(slot)
                 continue
             }

@@ -4,32 +4,33 @@ import Wire
 
 /// Brings frames to the sockets of a loop.
 ///
-/// Enqueuing only notes, per socket, which messages wait for it. At the end of the loop's turn every socket with something
-/// pending gets one write that holds all of it. Fan-outs to many sockets are served in slices, so that a broadcast to
-/// 10,000 (90 ms of sends) leaves the loop free for others in between; a socket's frames keep their order in any case,
-/// because a socket has one list, whoever serves it.
+/// Enqueuing only records, per socket, which messages are pending. At the end of the loop's turn, every socket with
+/// pending messages gets one write with all of them. Fan-outs to many sockets are served in slices, so that a broadcast
+/// to 10,000 (90 ms of sends) leaves the loop free for others in between. A socket's frames always keep their order,
+/// because there is one list per socket, whichever queue serves it.
 ///
-/// **Overload**: see `Delivery+SlowReaders`. Memory never grows with a slow reader beyond its cap.
+/// **Overload**: see `Delivery+SlowReaders`. The memory for a slow reader never exceeds its cap.
 struct Delivery: ~Copyable {
-    /// The most bytes a socket may have pending.
+    /// The most bytes that may be pending for a socket.
     private(set) var cap: Int
-    /// Pending bytes above which a socket is spared what can be made up for, and the change feed is held back for it.
+    /// Pending bytes above which replaceable frames are left out, and the change feed is held back for the socket.
     private(set) var lagMark: Int
-    /// Pending bytes up to which a socket is sent what it missed: enough for the kernel, and little beside the cap.
+    /// Pending bytes up to which a socket is sent what it missed: enough for the kernel, and little compared to the
+    /// cap.
     private(set) var roomMark: Int
     var messages = MessageTable()
     var pending = PendingLists()
     var runs: [FrameRun] = []
-    /// Nil where there is none, or none is wanted.
+    /// Nil if io_uring is unavailable or not wanted.
     var ring: SendRing?
-    /// Sockets that are about to be sent the message at `shared`.
+    /// Sockets that will be sent the message at `shared`.
     var together: [Slot] = []
     var shared: Int32 = -1
     var descriptors: [Int32] = []
     var sockets: [Socket] = []
-    /// By slot. Beside the sockets, which are copied and walked over all the time.
+    /// By slot. Separate from the sockets, which are copied and iterated all the time.
     var accounts: [SocketAccount] = []
-    /// Why the hub closes a socket, for those that it is closing.
+    /// The hub's reasons for closing sockets, while they close.
     var reasons: [Slot: StaticString] = [:]
     private var quick: [Slot] = []
     private var bulk: [Slot] = []
@@ -58,7 +59,7 @@ struct Delivery: ~Copyable {
         roomMark = Self.roomMark(cap)
     }
 
-    /// Another cap from here on. Who has more than that waiting is looked at when the next frame comes.
+    /// Replaces the cap. A socket with more pending is checked when its next frame comes.
     mutating func adopt(cap: Int) {
         self.cap = cap
         lagMark = Self.lagMark(cap)
@@ -82,11 +83,11 @@ struct Delivery: ~Copyable {
         precondition(!sockets[Int(slot)].isOpen, "a slot is opened twice")
         sockets[Int(slot)] = socket
         accounts[Int(slot)] = account
-        // The head of an answer before, or of the upgrade.
+        // Frames must follow the head of the answer, or of the upgrade, which is still in the socket pair.
         if let tunnel = socket.tunnel { roost_tunnel_put_behind(tunnel) }
     }
 
-    /// Forgets a socket and what was pending for it.
+    /// Forgets a socket and its pending messages.
     mutating func close(_ slot: Slot) {
         discardPending(slot)
         hasCaughtUp(slot)
@@ -105,7 +106,7 @@ struct Delivery: ~Copyable {
         sockets[Int(slot)].wasPinged = true
     }
 
-    /// What was held back may go, behind this frame.
+    /// Sends this frame, and then the messages held back for the socket.
     mutating func release(_ slot: Slot, _ frame: Frame) {
         guard sockets[Int(slot)].isOpen, sockets[Int(slot)].isHeld else { return }
         closeRuns()
@@ -119,9 +120,9 @@ struct Delivery: ~Copyable {
         quick.append(slot)
     }
 
-    /// Ends an answer behind what is pending.
+    /// Ends an answer after its pending messages.
     ///
-    /// - Parameter frame: the last one, if there is one.
+    /// - Parameter frame: the last frame, if there is one.
     mutating func endAnswer(_ slot: Slot, _ frame: Frame?) {
         guard sockets[Int(slot)].isOpen, !sockets[Int(slot)].isClosing else { return }
         if let frame {
@@ -139,11 +140,11 @@ struct Delivery: ~Copyable {
         if socket.isAnswer, socket.isClosing, !socket.isDismissed, pending.isEmpty(slot) { answers.ended.append(slot) }
     }
 
-    /// Sends a close frame behind what is pending. The peer answers it, which ends the connection; `closingGoesOn` is for
-    /// peers that do not.
+    /// Sends a close frame after the pending messages. The peer's answer ends the connection; `closingGoesOn` handles
+    /// peers that do not answer.
     ///
-    /// The frame is ours because one that lws was asked for in its writable callback did not reach the wire: a debugger
-    /// showed `shutdown` right behind `lws_close_reason`. Why Debian's 4.1.6 does that was not found out.
+    /// We send the frame ourselves, because one requested from lws in its writable callback did not reach the wire: a
+    /// debugger showed `shutdown` right after `lws_close_reason`. Why Debian's 4.1.6 does that was not found out.
     mutating func beginClosing(_ slot: Slot, _ code: CloseCode, reason: StaticString) {
         guard sockets[Int(slot)].isOpen, !sockets[Int(slot)].isClosing else { return }
         let frame = Frame.close(code, reason: reason)
@@ -163,7 +164,7 @@ struct Delivery: ~Copyable {
         sockets[Int(slot)].lastAcknowledgementPing = second
     }
 
-    /// What waits for all of the sockets together.
+    /// The pending bytes of all sockets together.
     var pendingBytes: Int {
         sockets.indices.reduce(0) { $0 + (sockets[$1].isOpen ? pending.bytes(Slot($1)) : 0) }
     }
@@ -201,13 +202,13 @@ struct Delivery: ~Copyable {
         messages.retain(message, times: times)
     }
 
-    /// False where the socket is gone or its cap is reached.
+    /// False if the socket is gone or its cap is reached.
     private mutating func append(
         _ message: Int32, length: Int, to slot: Slot, bulk inBulk: Bool, isChange: Bool, isLast: Bool = false
     ) -> Bool {
         guard sockets[Int(slot)].isOpen, !sockets[Int(slot)].isClosing else { return false }
         if !isLast, !fits(length, slot) {
-            // What came in one turn was not offered to the socket yet: only one that takes nothing is too slow.
+            // The messages of this turn were not offered to the socket yet, so try once before judging the socket slow.
             drain(slot)
             guard fits(length, slot) else {
                 overflowed.append(slot)
@@ -235,7 +236,7 @@ struct Delivery: ~Copyable {
         return true
     }
 
-    /// The limit is on what piles up behind the frame that is being sent, however large that one is.
+    /// The cap limits what piles up behind the message being sent, however large that message is.
     private func fits(_ length: Int, _ slot: Slot) -> Bool {
         pending.hasAtMostOne(slot) || pending.bytes(slot) + length <= cap + firstLength(slot)
     }
@@ -254,7 +255,7 @@ struct Delivery: ~Copyable {
 
     // MARK: Flushing
 
-    /// The end of a turn: serves all of the quick queue and a slice of the bulk one.
+    /// Ends a turn: serves the whole quick queue and a slice of the bulk queue.
     mutating func flush() {
         closeRuns()
         var index = 0
@@ -286,7 +287,7 @@ struct Delivery: ~Copyable {
         overflowed.removeAll(keepingCapacity: true)
     }
 
-    /// lws says that the socket takes bytes.
+    /// Called when the socket takes bytes again.
     mutating func writable(_ slot: Slot) {
         guard sockets[Int(slot)].isOpen, !sockets[Int(slot)].isHeld else { return }
         sockets[Int(slot)].isBlocked = false
@@ -294,13 +295,13 @@ struct Delivery: ~Copyable {
     }
 }
 
-/// Answers that are to be looked after by whoever has their connections, at the end of the turn.
+/// Answers that their connections' owner must handle at the end of the turn.
 struct AnswerNews {
-    /// They take no more for now.
+    /// Answers whose sockets take no more for now.
     var blocked: [Slot] = []
-    /// All of them is out, and their end.
+    /// Answers that were sent completely, including their end.
     var ended: [Slot] = []
-    /// Their connections are to be broken: what they were to be sent is thrown away.
+    /// Answers whose connections must be broken, because pending bytes were dropped.
     var cut: [Slot] = []
 
     var isEmpty: Bool { blocked.isEmpty && ended.isEmpty && cut.isEmpty }

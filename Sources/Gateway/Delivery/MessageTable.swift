@@ -1,29 +1,29 @@
 package import Wire
 
-/// Messages that some connection of a loop has yet to take, each kept once however many wait for it.
+/// Messages that at least one connection of a loop has yet to take, each stored once for all of them.
 ///
-/// A message is one frame, or several that the same audience is sent one after the other (`FrameRun`). A pending delivery is
-/// the number of a place here. Places are used again, so the table is as long as the most messages that were ever pending
-/// at once.
+/// A message is one frame, or several that the same audience is sent one after the other (`FrameRun`). A pending
+/// delivery is the index of a place here. Places are reused, so the table is as long as the most messages that were
+/// ever pending at once.
 package struct MessageTable {
     private struct Message {
         var bytes: [UInt8] = []
-        /// Where each frame ends; empty where there is one.
+        /// The end of each frame; empty for a single frame.
         var ends: [Int] = []
         var references: Int32 = 0
     }
     private var messages: [Message] = []
     private var free: [Int32] = []
-    /// Grows whenever a place falls free or gets longer: who remembers places by number knows by it that one may have
-    /// other bytes now.
+    /// Incremented whenever a place becomes free or grows. A caller that remembers places by index compares this to see
+    /// that one may have other bytes now.
     package private(set) var changes = 0
 
     package init() {}
 
-    /// Messages pending now.
+    /// The number of messages pending now.
     package var count: Int { messages.count - free.count }
 
-    /// Keeps a frame that nobody waits for yet; `retain` it once for each who does.
+    /// Stores a frame without references; `retain` adds one for each socket that it is pending for.
     package mutating func insert(_ frame: Frame) -> Int32 {
         if let place = free.popLast() {
             messages[Int(place)].bytes = frame.bytes
@@ -33,7 +33,7 @@ package struct MessageTable {
         return Int32(messages.count - 1)
     }
 
-    /// Puts a frame behind those of a message.
+    /// Appends a frame to a message.
     package mutating func extend(_ place: Int32, with frame: Frame) {
         if messages[Int(place)].ends.isEmpty { messages[Int(place)].ends.append(messages[Int(place)].bytes.count) }
         messages[Int(place)].bytes += frame.bytes
@@ -66,16 +66,16 @@ package struct MessageTable {
 
     package func length(_ place: Int32) -> Int { messages[Int(place)].bytes.count }
 
-    /// Where the frame ends that has the byte at `offset`.
+    /// The end of the frame that contains the byte at `offset`.
     package func frameEnd(_ place: Int32, at offset: Int) -> Int {
         messages[Int(place)].ends.first { $0 > offset } ?? messages[Int(place)].bytes.count
     }
 
-    /// The frames that end in `range`, whose bounds are ends of frames.
+    /// The number of frames that end in `range`, whose bounds are ends of frames.
     package func frames(_ place: Int32, in range: Range<Int>) -> Int {
         let ends = messages[Int(place)].ends
         guard !ends.isEmpty else { return range.isEmpty ? 0 : 1 }
-        // Nearly always all of them are written at once.
+        // Nearly always, all frames are written at once.
         if range.lowerBound == 0, range.upperBound == ends.last { return ends.count }
         return ends.count { range.lowerBound < $0 && $0 <= range.upperBound }
     }

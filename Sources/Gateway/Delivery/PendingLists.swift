@@ -1,9 +1,9 @@
 package import Hub
 
-/// What each connection has yet to take: a list of message places per slot, all in one arena.
+/// The messages that each connection has yet to take: a list of message places per slot, all in one arena.
 ///
-/// A list costs eight bytes a message and no allocation, so noting a fan-out to thousands of sockets does not hold the
-/// loop for long, and a connection that several messages wait for takes them in one write.
+/// A list costs eight bytes per message and no allocation, so recording a fan-out to thousands of sockets does not
+/// block the loop for long, and several messages for one connection go out in one write.
 package struct PendingLists {
     private struct Node {
         var message: Int32
@@ -13,7 +13,7 @@ package struct PendingLists {
         var head: Int32 = -1
         var tail: Int32 = -1
         var bytes: Int = 0
-        /// Of the first message: what is written already.
+        /// Bytes of the first message already written.
         var taken: Int = 0
     }
     private var nodes: [Node] = []
@@ -28,7 +28,7 @@ package struct PendingLists {
 
     package func isEmpty(_ slot: Slot) -> Bool { lists[Int(slot)].head < 0 }
 
-    /// Nothing waits behind the message that is being sent, if there is one.
+    /// True if nothing waits behind the message that is being sent.
     package func hasAtMostOne(_ slot: Slot) -> Bool {
         let head = lists[Int(slot)].head
         return head < 0 || nodes[Int(head)].next < 0
@@ -36,7 +36,7 @@ package struct PendingLists {
 
     package func bytes(_ slot: Slot) -> Int { lists[Int(slot)].bytes }
 
-    /// How much of the first message is written already.
+    /// Bytes of the first message already written.
     package func taken(_ slot: Slot) -> Int { lists[Int(slot)].taken }
 
     private mutating func makeNode(_ message: Int32, next: Int32) -> Int32 {
@@ -50,7 +50,7 @@ package struct PendingLists {
         return node
     }
 
-    /// Puts a message before all others, of which nothing is written.
+    /// Inserts a message before all others, none of which may be partly written.
     package mutating func prepend(_ message: Int32, length: Int, to slot: Slot) {
         precondition(lists[Int(slot)].taken == 0, "a message would come in the middle of another")
         let node = makeNode(message, next: lists[Int(slot)].head)
@@ -59,7 +59,7 @@ package struct PendingLists {
         lists[Int(slot)].bytes += length
     }
 
-    /// Returns the slot's pending bytes, these included.
+    /// Returns the slot's pending bytes, including the new ones.
     package mutating func append(_ message: Int32, length: Int, to slot: Slot) -> Int {
         let node = makeNode(message, next: -1)
         let tail = lists[Int(slot)].tail
@@ -69,13 +69,13 @@ package struct PendingLists {
         return lists[Int(slot)].bytes
     }
 
-    /// The slot's last message has become longer. Returns the slot's pending bytes.
+    /// Accounts for growth of the slot's last message. Returns the slot's pending bytes.
     package mutating func grow(_ slot: Slot, by length: Int) -> Int {
         lists[Int(slot)].bytes += length
         return lists[Int(slot)].bytes
     }
 
-    /// The message, where exactly one is pending and none of it is written.
+    /// The message, if exactly one is pending and none of it is written.
     package func only(_ slot: Slot) -> Int32? {
         let list = lists[Int(slot)]
         return list.head >= 0 && list.head == list.tail && list.taken == 0 ? nodes[Int(list.head)].message : nil
@@ -91,13 +91,13 @@ package struct PendingLists {
         }
     }
 
-    /// So much more of the slot's first message is written, and not all of it.
+    /// Counts further written bytes of the slot's first message, which is not complete yet.
     package mutating func advance(_ slot: Slot, by count: Int) {
         lists[Int(slot)].taken += count
         lists[Int(slot)].bytes -= count
     }
 
-    /// Drops the slot's first message, which has `length` bytes in all, and returns its place.
+    /// Removes the slot's first message, which has `length` bytes in total, and returns its place.
     package mutating func removeFirst(_ slot: Slot, length: Int) -> Int32 {
         let node = lists[Int(slot)].head
         let removed = nodes[Int(node)]

@@ -1,39 +1,39 @@
 package import Hub
 import Synchronization
 
-/// The sockets of a loop for which the change feed is held back, and whether it is worth it.
+/// The sockets of a loop for which the change feed is held back, and whether holding it back is worthwhile.
 ///
-/// A large transaction reaches everybody faster than anybody reads it. While most of the readers lag, waiting costs
-/// nobody anything: it goes on as long as a slow reader takes bytes. Where only a few lag, all others pay: a socket that takes
-/// nothing is written off soon, and for all of them together there is an allowance, filled up slowly, so that slow
-/// readers hold up the others for a second at once and for a fiftieth of the time in the long run. Whoever is written off
-/// goes on towards the cap alone.
+/// A large transaction arrives faster than any client reads it. While most readers lag, waiting costs nothing: the hold
+/// lasts as long as a slow reader takes bytes. If only a few lag, all others pay for them. A socket that takes nothing
+/// is then written off soon, and all slow sockets share an allowance that refills slowly, so that they delay the others
+/// for one second at a time, and for a fiftieth of the time in the long run. A socket that is written off continues
+/// towards its cap alone.
 package struct SlowReaders {
-    /// Milliseconds without a byte taken, where most lag and where a few do.
+    /// Milliseconds without progress before a socket is written off: if most readers lag, and if a few do.
     package static let longestSilence: Int64 = 1000
     package static let longestSilenceOfFew: Int64 = 250
-    /// Milliseconds that a few may cost the others at once.
+    /// Milliseconds of delay that a few may cause the others at once.
     package static let mostAllowance: Int64 = 1000
-    /// Milliseconds in which one more is allowed.
+    /// Milliseconds in which the allowance grows by one.
     package static let refill: Int64 = 50
-    /// Milliseconds between two looks at the same slowReaders.
+    /// Milliseconds between two checks of the same slow readers.
     private static let rhythm: Int64 = 10
 
     private var list: [(slot: Slot, silence: Int64)] = []
     private var places: [Slot: Int] = [:]
-    /// Milliseconds, times `refill`. A look may find it overdrawn, which is paid back.
+    /// In milliseconds times `refill`. A check may overdraw it; the debt is paid back.
     private var allowance = mostAllowance * refill
     private var refilled: Int64?
-    /// When the hold was last looked at; nil if there is none.
+    /// When the hold was last checked; nil if there is none.
     private var looked: Int64?
     private var wasForFew = false
-    /// Milliseconds in which changes were held back, ever.
+    /// Total milliseconds in which changes were held back.
     package private(set) var held: Int64 = 0
 
     package init() {}
 
     package var isEmpty: Bool { list.isEmpty }
-    /// Nobody holds anything back, and nobody did when last asked.
+    /// True if there are no slow readers, and there were none at the last check.
     package var isIdle: Bool { list.isEmpty && looked == nil }
 
     package mutating func add(_ slot: Slot) {
@@ -49,13 +49,13 @@ package struct SlowReaders {
         places[last.slot] = place
     }
 
-    /// Counts the time since the last look. Returns who is to be written off; the caller removes them.
+    /// Counts the time since the last call. Returns the sockets to write off; the caller removes them.
     ///
     /// - Parameters:
-    ///   - now: milliseconds on a clock that only goes forward.
-    ///   - holds: whether there is anything to hold back.
-    ///   - mostLag: whether most of those who read changes lag.
-    ///   - hasTaken: whether a socket took bytes since it was last asked about.
+    ///   - now: milliseconds on a monotonic clock.
+    ///   - holds: whether there are changes to hold back.
+    ///   - mostLag: whether most sockets that read changes lag.
+    ///   - hasTaken: whether a socket took bytes since the last query.
     package mutating func look(now: Int64, holds: Bool, mostLag: Bool, hasTaken: (Slot) -> Bool) -> [Slot] {
         if let looked, holds, !list.isEmpty, now - looked < Self.rhythm { return [] }
         let elapsed = now - (looked ?? now)
@@ -84,8 +84,8 @@ package struct SlowReaders {
     }
 }
 
-/// How many sockets read row changes, and how many of these lag behind; all loops' together, because the feed waits for
-/// the slowest loop.
+/// The number of sockets that read row changes, and how many of them lag; counted over all loops, because the feed
+/// waits for the slowest loop.
 final class ChangeReaders: Sendable {
     private let all = Atomic<Int>(0)
     private let lagging = Atomic<Int>(0)
@@ -95,6 +95,6 @@ final class ChangeReaders: Sendable {
     func fellBehind() { lagging.add(1, ordering: .relaxed) }
     func caughtUp() { lagging.subtract(1, ordering: .relaxed) }
 
-    /// To wait for them costs nobody but themselves.
+    /// True if at least half lag, so that waiting costs only them.
     var mostLag: Bool { lagging.load(ordering: .relaxed) * 2 >= all.load(ordering: .relaxed) }
 }

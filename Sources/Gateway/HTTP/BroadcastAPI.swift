@@ -2,8 +2,8 @@ import HTTP
 import Hub
 import Wire
 
-/// Broadcasting over HTTP, for backends and for clients that have not joined (wire-protocol A11). A loop has one: an object,
-/// because a value with all limits in it would be copied for every request.
+/// Broadcasting over HTTP, for backends and for clients that have not joined (wire-protocol A11). Each loop has one: an
+/// object, because a value containing all limits would be copied for every request.
 final class BroadcastAPI {
     private let verifier: any TokenVerifier
     private let servesStreams: Bool
@@ -18,18 +18,18 @@ final class BroadcastAPI {
     enum Outcome {
         case refused(HTTPResponse)
         case tooLarge(HTTPResponse)
-        /// As far as form goes; private topics take a right besides.
+        /// The form is valid; private topics also need a right.
         case accepted(Publication)
     }
 
-    /// What is said by a request's head alone.
+    /// The verdict on a request by its head alone.
     enum Judgement {
         case refused(HTTPResponse)
-        /// To be heard, as what this bearer sends.
+        /// The body will be read, as a broadcast by this sender.
         case admitted(Sender)
     }
 
-    /// Who sends, where to, and what the head says of the body.
+    /// The sender and destination of a broadcast, and what the head says about the body.
     struct Sender {
         let claims: Claims
         let route: BroadcastRoute
@@ -37,11 +37,11 @@ final class BroadcastAPI {
         let privacy: String?
         /// The query's `persist` (supabase/realtime PR 2022).
         let persistence: String?
-        /// Nil for what is not taken.
+        /// Nil for an unsupported type.
         let mediaType: MediaType?
     }
 
-    /// Nil where the path is not one of ours.
+    /// Nil if the path is not one of this API's.
     func judge(_ head: HTTPHead, at now: HubTime) -> Judgement? {
         guard let route = BroadcastRoute(path: head.path) else { return nil }
         guard head.method == "POST" else {
@@ -59,7 +59,7 @@ final class BroadcastAPI {
                 mediaType: MediaType(head.field("content-type"))))
     }
 
-    /// A request that was admitted, with its body.
+    /// Handles an admitted request, with its body.
     func handle(_ body: [UInt8], of sender: Sender) -> Outcome {
         switch sender.route {
         case .list: batch(body, sender.claims)
@@ -108,7 +108,7 @@ final class BroadcastAPI {
         }
     }
 
-    /// What only the hub says on a topic.
+    /// The refusal of an event that only the hub may send on this topic.
     private func reservation(of event: String, topic: String) -> Refusal? {
         if ActivitySummary.isReserved(event: event, topic: topic) { return .summaryReserved }
         return servesStreams && ChannelStream.isReserved(event: event, topic: topic) ? .stream(.reserved) : nil
@@ -124,7 +124,7 @@ final class BroadcastAPI {
 
     // MARK: {"messages":[{"topic":…,"event":…,"payload":{…},"private":false}]}
 
-    /// One of the list, read in one pass. Of a repeated member the last counts.
+    /// One message of the list, parsed in one pass. If a member is repeated, the last one counts.
     private struct Entry {
         private(set) var topic, event, payload, isPrivate, id: JSON?
 
@@ -181,8 +181,8 @@ final class BroadcastAPI {
         return .accepted(publication)
     }
 
-    /// As Ecto casts a boolean, by which the original reads both forms: nil where it is none, because a message must not become
-    /// public by a slip of the pen.
+    /// Casts a boolean as Ecto does, by which the original reads both forms. Nil for anything else, because a typing
+    /// error must not make a message public.
     private static func boolean(_ text: String?) -> Bool? {
         switch text {
         case nil, "false", "0": false
@@ -207,7 +207,7 @@ final class BroadcastAPI {
 
     private static func invalid(_ field: String, _ what: String) -> HTTPResponse {
         var body = Array("{\"message\":".utf8)
-        // Clients show this, and not what stands under `errors` as the original has it.
+        // Clients show this, not the original's text under `errors`.
         JSONString.encode("\(field) \(what)", into: &body)
         body += ",\"errors\":{\"\(field)\":[".utf8
         JSONString.encode(what, into: &body)
@@ -215,17 +215,18 @@ final class BroadcastAPI {
     }
 }
 
-/// Where a request goes that broadcasts, by its path: bytes, because the library's searches in strings take 5 µs for it.
+/// The destination of a broadcast request, by its path. Compares bytes, because the standard library's string searches
+/// take 5 µs for this.
 enum BroadcastRoute: Equatable {
-    /// Several messages, which the body names.
+    /// Several messages, which the body lists.
     case list
-    /// One, whose payload is the body. A topic may have slashes of its own.
+    /// One message, whose payload is the body. A topic may contain slashes.
     case message(topic: String, event: String)
 
     private static let prefixes: [StaticString] = ["/realtime/v1/api/broadcast", "/api/broadcast"]
     private static let marker: StaticString = "/events/"
 
-    /// Nil where the path is none of these.
+    /// Nil if the path is neither.
     init?(path: String) {
         var path = path
         guard let route = path.withUTF8({ Self.route($0) }) else { return nil }
@@ -234,7 +235,7 @@ enum BroadcastRoute: Equatable {
 
     private static func route(_ path: UnsafeBufferPointer<UInt8>) -> BroadcastRoute? {
         for prefix in prefixes where has(prefix, in: path, at: 0) {
-            // Behind the slash: it may be the marker's, where there is no topic.
+            // After the slash, which is the marker's own if there is no topic.
             let start = prefix.utf8CodeUnitCount + 1
             guard path.count >= start else { return .list }
             guard path[start - 1] == UInt8(ascii: "/") else { return nil }
@@ -249,7 +250,7 @@ enum BroadcastRoute: Equatable {
         return true
     }
 
-    /// Of what is before the last marker and what is behind it.
+    /// Splits the path at the last marker.
     private static func message(_ path: UnsafeBufferPointer<UInt8>, from start: Int) -> BroadcastRoute? {
         var slash = path.count - marker.utf8CodeUnitCount
         while slash > start, !has(marker, in: path, at: slash) { slash -= 1 }
@@ -263,18 +264,18 @@ enum BroadcastRoute: Equatable {
     }
 }
 
-/// What the body of a broadcast may be.
+/// The kind of a broadcast's body.
 enum MediaType {
     case json, octets
 
-    /// JSON where the request says nothing; bytes are of any type that is neither text nor a form; nil for what is not taken. Names
-    /// are in whatever case, and parameters do not count (RFC 9110, section 8.3.1).
+    /// JSON if the request has no content type; bytes for any type that is neither text nor a form; nil for unsupported
+    /// types. Names are case-insensitive, and parameters are ignored (RFC 9110, section 8.3.1).
     init?(_ contentType: String?) {
         guard let text = contentType else {
             self = .json
             return
         }
-        // As nearly all write it.
+        // The usual spelling.
         guard text != "application/json" else {
             self = .json
             return
@@ -289,8 +290,8 @@ enum MediaType {
         }
     }
 
-    /// Text, other JSON and forms are no bytes to whoever sends them: as a payload of bytes they would reach members in a form that
-    /// nobody meant.
+    /// Text, other JSON and forms do not count as bytes: as a binary payload they would reach members in a form that
+    /// their sender did not mean.
     private static func isOfBytes(_ name: Substring.UTF8View) -> Bool {
         let name = name.split(separator: UInt8(ascii: " "))
         guard name.count == 1, let slash = name[0].firstIndex(of: UInt8(ascii: "/")) else { return false }
@@ -301,7 +302,7 @@ enum MediaType {
         return !isEqual(subtype.suffix(5), "+json")
     }
 
-    /// Of a token (RFC 9110, section 5.6.2).
+    /// Whether the byte may be part of a token (RFC 9110, section 5.6.2).
     private static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

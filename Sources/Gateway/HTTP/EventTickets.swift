@@ -2,14 +2,14 @@ package import Hub
 import Synchronization
 import Wire
 
-/// What stands for a token in the URL of one request: a browser's `EventSource` sends no header, and a URL is written into logs on
-/// its way. A ticket that is read there is used already, or too old.
+/// Tickets that replace a token in the URL of one request: a browser's `EventSource` sends no headers, and URLs are
+/// logged on their way. A ticket found in a log has been used already, or has expired.
 ///
-/// One for all loops; safe from any thread, behind a lock that is held for a look-up.
+/// One table for all loops. Safe from any thread, behind a lock that is held for a look-up.
 package final class EventTickets: Sendable {
-    /// For which one is good.
+    /// The seconds for which a ticket is valid.
     package static let seconds = 30
-    /// Unused ones: some 3 MB.
+    /// The most unused tickets, which take about 3 MB.
     private static let most = 10_000
 
     private struct Issued {
@@ -21,7 +21,7 @@ package final class EventTickets: Sendable {
 
     private struct State {
         var issued: [Name: Issued] = [:]
-        /// In the order of their ends; used ones are among them until half of these are used.
+        /// In order of expiry; includes used tickets until they are half of the list.
         var order: [(ticket: Name, until: Int64)] = []
         var shares = TicketShares()
 
@@ -34,9 +34,9 @@ package final class EventTickets: Sendable {
 
     package enum Outcome {
         case issued(String)
-        /// Its user, its token or its address has too many unused ones.
+        /// The user, token or address has too many unused tickets.
         case overShare(TicketShares.Bound)
-        /// There are too many of all together.
+        /// There are too many unused tickets in total.
         case full
     }
 
@@ -62,7 +62,7 @@ package final class EventTickets: Sendable {
         }
     }
 
-    /// Whose it is; nil where it is none, or was used.
+    /// Uses up a ticket and returns its claims; nil if it is unknown, used or expired.
     package func take(_ ticket: String, at now: HubTime) -> Claims? {
         state.withLock { state in
             guard let issued = state.remove(Name(ticket)) else { return nil }

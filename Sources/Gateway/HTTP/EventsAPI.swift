@@ -2,8 +2,8 @@ import HTTP
 import Hub
 import Wire
 
-/// Subscriptions of clients without a WebSocket: they read events from an HTTP answer that goes on, as server-sent events or as
-/// lines of JSON. A loop has one.
+/// Subscriptions of clients without a WebSocket: they read events from a streaming HTTP answer, as server-sent events
+/// or as lines of JSON. Each loop has one.
 final class EventsAPI {
     /// Lives as long as the process.
     private unowned(unsafe) let loop: EventLoop
@@ -11,7 +11,7 @@ final class EventsAPI {
     private var beginning: [Int: Beginning] = [:]
     private var formats: [Slot: EventFormat] = [:]
 
-    /// A request, and by whose token it came.
+    /// A request, with the claims of its token.
     struct Sender {
         let route: EventRoute
         let claims: Claims
@@ -20,7 +20,7 @@ final class EventsAPI {
         let isLines: Bool
         let channels: [String]
         let isPrivate: Bool
-        /// The header's, or else the query's.
+        /// From the header, or else from the query.
         let lastID: String?
         let hasBody: Bool
     }
@@ -41,12 +41,12 @@ final class EventsAPI {
         self.loop = loop
     }
 
-    /// How many answers go on.
+    /// The number of answers in progress.
     var count: Int { formats.count }
 
     // MARK: By the head
 
-    /// Nil where the path is not one of ours.
+    /// Nil if the path is not one of this API's.
     func judge(_ head: HTTPHead, at now: HubTime) -> Judgement? {
         guard let route = EventRoute(path: head.path, method: head.method) else { return nil }
         guard route.methods.contains(head.method) else {
@@ -58,7 +58,7 @@ final class EventsAPI {
         let query = head.allQuery
         let bearer: EventBearer
         do throws(Refusal) {
-            // Whoever found one in a log would read on and on, if a ticket bought another.
+            // Otherwise a ticket found in a log could be exchanged for the next one, again and again.
             let mayHaveTicket = route != .ticket
             guard let found = try self.bearer(of: head, mayHaveTicket: mayHaveTicket, at: now) else {
                 return .refused(.error(401, Self.problem(of: route, hasTicket: query["ticket"] != nil)))
@@ -88,10 +88,10 @@ final class EventsAPI {
         }
     }
 
-    /// Who asks for what goes on: by a ticket, which is for this request alone, by a token, or by the application's cookie. Nil where
-    /// there is none of them.
+    /// Authenticates a request for a streaming answer: by a ticket, which is used up, by a token, or by the
+    /// application's cookie. Nil if there is none of them.
     ///
-    /// - Parameter mayHaveTicket: whether a ticket and a cookie count, as they do for what is only read.
+    /// - Parameter mayHaveTicket: whether a ticket or a cookie is accepted, as for requests that only read.
     func bearer(
         of head: HTTPHead, mayHaveTicket: Bool, at now: HubTime
     ) throws(Refusal) -> EventBearer? {
@@ -108,8 +108,9 @@ final class EventsAPI {
         return EventBearer(claims: try loop.services.verifier.verifyToken(token, at: now), isByCookie: true)
     }
 
-    /// The token in the application's own cookie (`http.token_cookie`), which a browser sends by itself: so it counts only for pages
-    /// that may use it, which a browser says of them and a page cannot (Fetch, "Sec-Fetch-Site" and "Origin").
+    /// The token in the application's own cookie (`http.token_cookie`). A browser sends cookies by itself, so it counts
+    /// only for pages that may use it, identified by headers that the browser sets and pages cannot (Fetch,
+    /// "Sec-Fetch-Site" and "Origin").
     private func cookie(of head: HTTPHead) -> String? {
         guard let name = loop.rules.tokenCookie else { return nil }
         let isListed = head.field("origin").map { !loop.rules.origins.isEmpty && loop.rules.origins.allow($0) } ?? false
@@ -127,7 +128,7 @@ final class EventsAPI {
     // MARK: With its body
 
     /// - Parameters:
-    ///   - fd: the socket that it came by.
+    ///   - fd: the socket that the request came by.
     ///   - forwarded: its `x-forwarded-for`.
     func perform(
         _ sender: Sender, _ body: [UInt8], exchange: Int, by fd: Int32, _ forwarded: String?
@@ -162,19 +163,19 @@ final class EventsAPI {
             headers: [
                 ("content-type", sender.isLines ? "application/x-ndjson" : "text/event-stream"),
                 ("cache-control", "no-store"),
-                // nginx would keep events back to send them together.
+                // Otherwise nginx would buffer events and send them together.
                 ("x-accel-buffering", "no"),
-                // What is in it is of clients.
+                // The content comes from clients.
                 ("x-content-type-options", "nosniff"),
             ])
-        // A page of another origin may read what its user's cookie opened only if that is said (Fetch, "CORS protocol").
+        // Required for a page of another origin to read what its user's cookie opened (Fetch, "CORS protocol").
         if sender.isByCookie { head.headers.append(("access-control-allow-credentials", "true")) }
         return .streams(
             StreamingAnswer(
                 head: head.readableAnywhere, claims: claims, exchange: exchange, source: self, isHeld: true))
     }
 
-    /// The operator is told: behind a proxy that is not listed, one address is everybody's.
+    /// Informs the operator: behind a proxy that is not listed, all clients share one address.
     private func tellOfSharedAddress() {
         loop.denials.tell(
             "Tickets are refused", reason: "tickets_per_address",
@@ -209,7 +210,7 @@ final class EventsAPI {
     }
 }
 
-/// Whose request for events it is.
+/// The claims of a request for events, and how they were presented.
 struct EventBearer {
     let claims: Claims
     let isByCookie: Bool
@@ -247,18 +248,18 @@ extension EventsAPI: StreamingSource {
     func farewell(_ slot: Slot) -> Frame? { loop.hub.farewellFrame(to: slot) }
 }
 
-/// Where a request for events goes, by its path.
+/// The destination of a request for events, by its path.
 enum EventRoute: Equatable {
-    /// Several channels, which the query or the body names.
+    /// Several channels, named in the query or the body.
     case channels
-    /// For a token, something that may stand in a URL.
+    /// Issues a ticket for a token, which may appear in a URL.
     case ticket
-    /// The broadcasts of one channel, or those of one event: where POST sends them.
+    /// The broadcasts of one channel, or those of one event, at the paths to which POST sends them.
     case broadcasts(topic: String, event: String?)
 
     private static let prefixes = ["/realtime/v1/api/", "/api/"]
 
-    /// Nil where the path is none of these, or what is asked of it is not about events.
+    /// Nil if the path is none of these, or the method sends a broadcast.
     init?(path: String, method: String) {
         guard let prefix = Self.prefixes.first(where: { path.utf8.starts(with: $0.utf8) }) else { return nil }
         let rest = Substring(path.utf8.dropFirst(prefix.utf8.count))
@@ -270,7 +271,7 @@ enum EventRoute: Equatable {
                 guard method != "POST" else { return nil }
                 self = .broadcasts(topic: topic, event: event)
             } else if rest.utf8.starts(with: "broadcast/".utf8), rest.hasSuffix("/events") {
-                // By bytes: a mark that combines with the slash belongs to the topic.
+                // Compares bytes: a combining mark after the slash belongs to the topic.
                 let topic = rest.utf8.dropFirst("broadcast/".utf8.count).dropLast("/events".utf8.count)
                 guard !topic.isEmpty else { return nil }
                 self = .broadcasts(topic: String(Substring(topic)), event: nil)

@@ -3,36 +3,36 @@ import Glibc
 import HTTP
 import Hub
 
-/// One HTTP connection of a loop: its socket, what libuv knows of it, and the state that `HTTPConnection` keeps. Belongs to
+/// One HTTP connection of a loop: its socket, its libuv handle, and the state in `HTTPConnection`. Belongs to
 /// `HTTPServer`.
 final class HTTPPeer {
     let fd: Int32
-    /// Of which `fd` is the plain end; nil without TLS.
+    /// The tunnel whose plain end is `fd`; nil without TLS.
     let tunnel: TLSTunnel?
-    /// The client's own socket, for questions about the client.
+    /// The client's own socket, for queries about the client.
     var transport: Int32 { tunnel?.client ?? fd }
     var isOps: Bool { arrival == nil }
     /// Nil on the operator's port.
     var arrival: Arrival?
-    /// The loop's second in which it came.
+    /// The loop's second in which it was accepted.
     let since: Int32
-    /// Looked at ten times for each request. Its methods call nobody back and only the loop's thread comes here, so no two
-    /// accesses can overlap.
+    /// Read ten times per request, so exclusivity checks would be noticeable. Its methods make no callbacks and run
+    /// only on the loop's thread, so accesses cannot overlap.
     @exclusivity(unchecked) var connection: HTTPConnection
-    /// The request in hand.
+    /// The current request.
     var call: HTTPCall?
-    /// Number of the answer that comes later; zero where none does.
+    /// The number of a pending answer; zero if there is none.
     var exchange = 0
-    /// Place of an answer that goes on, among the sockets.
+    /// The slot of a streaming answer.
     var slot: Slot?
-    /// Place in the server's list.
+    /// The index in the server's list.
     var place: Int
     private(set) var isOpen = true
-    /// It can be read, and is not listened to until then.
+    /// The socket is readable, but waits for its turn; libuv does not watch it until then.
     var isWaiting = false
-    /// Lives as long as the process. Counting who holds it costs some 0.2 µs of a short request.
+    /// Lives as long as the process. Reference counting would cost about 0.2 µs of a short request.
     private unowned(unsafe) let loop: EventLoop
-    /// Nil until there was a need to wait.
+    /// Nil until the first wait.
     private var poll: UnsafeMutablePointer<uv_poll_t>?
     private var events: Int32 = 0
     private var accounted = 0
@@ -50,9 +50,9 @@ final class HTTPPeer {
         self.place = place
     }
 
-    /// Waits for what the connection needs: bytes, so that its end is noticed, and room where something is to be sent.
+    /// Waits for input, which includes the connection's end, and for room if there is output.
     ///
-    /// - Returns: false where libuv cannot.
+    /// - Returns: false if libuv fails.
     func listen() -> Bool {
         let wanted =
             (connection.wantsInput ? Int32(UV_READABLE.rawValue) : 0)
@@ -67,14 +67,14 @@ final class HTTPPeer {
         } == 0
     }
 
-    /// libuv says nothing more of it until it is read: epoll would find it in each turn.
+    /// Suspends libuv's watch until the socket is read, because epoll would report it in every turn.
     func awaitTurn() {
         isWaiting = true
         events = 0
         if let poll { uv_poll_stop(poll) }
     }
 
-    /// An answer waits for room, and not for that of a tunnel, which says so itself.
+    /// True if an answer waits for room in the socket itself; a tunnel reports its room by itself.
     private var isBlocked: Bool {
         tunnel == nil && slot.map { loop.delivery.sockets[Int($0)] }.map { $0.isBlocked && !$0.isHeld } ?? false
     }
@@ -90,9 +90,9 @@ final class HTTPPeer {
         return poll
     }
 
-    /// Sends what the socket takes.
+    /// Sends as much output as the socket takes.
     ///
-    /// - Returns: false where the client is gone.
+    /// - Returns: false if the client is gone.
     func flush(at second: Int32) -> Bool {
         while connection.hasOutput {
             let sent = connection.output.withUnsafeBytes {
@@ -107,9 +107,9 @@ final class HTTPPeer {
         return true
     }
 
-    // MARK: What it is counted for
+    // MARK: Counting
 
-    /// It has nothing to do, and not only because it has just come.
+    /// True if the connection is unused, and not merely because it is new.
     var isIdle: Bool { hasNothingToDo && loop.second - since >= Displacement.grace }
     var hasNothingToDo: Bool { connection.isIdle && !isWaiting }
 
@@ -121,7 +121,7 @@ final class HTTPPeer {
         return denial
     }
 
-    /// Whether its address is.
+    /// Whether the connection counts for its address.
     var isCounted: Bool { arrival?.counted != nil }
 
     /// - Parameter closes: no request follows.
@@ -132,7 +132,7 @@ final class HTTPPeer {
         arrival = known
     }
 
-    /// - Returns: false where all connections together hold too much.
+    /// - Returns: false if all connections together store too much.
     func account(to unfinished: UnfinishedBytes) -> Bool {
         let held = connection.heldBytes
         guard held != accounted else { return true }
@@ -141,7 +141,7 @@ final class HTTPPeer {
         return fits || held <= UnfinishedBytes.free
     }
 
-    /// libuv forgets the socket; it is not closed.
+    /// Detaches the socket from libuv, without closing it.
     func stop(_ unfinished: UnfinishedBytes) {
         isOpen = false
         requestEnds(closes: true)

@@ -5,25 +5,25 @@ import HTTP
 import Hub
 import Wire
 
-/// The HTTP connections of a loop: reads what comes by them, has it judged and answered, and hands those that become WebSockets to
-/// libwebsockets.
+/// The HTTP connections of a loop: reads requests, has them judged and answered, and hands those that become WebSockets
+/// to libwebsockets.
 ///
-/// Confined to its loop. A connection costs no timer: once a second all are looked at. A connection that is silent costs its
-/// entry and libuv's; bytes are held while a head or a body is not complete.
+/// Confined to its loop. Connections need no timers of their own, because all are checked once a second. A silent
+/// connection costs its entry and libuv's; bytes are stored only while a head or a body is incomplete.
 final class HTTPServer {
-    /// Owns this server. Counting who holds it costs some 0.2 µs of a short request.
+    /// Owns this server. Reference counting would cost about 0.2 µs of a short request.
     private unowned(unsafe) let loop: EventLoop
     private let router: RequestRouter
     private var peers: [HTTPPeer] = []
-    /// Those whose answer comes later, by exchange.
+    /// Connections whose answers come later, by exchange.
     private var awaiting: [Int: HTTPPeer] = [:]
-    /// Those that can be read and wait for their turn, in the order in which that was noticed.
+    /// Readable connections that wait for their turn, in the order of their events.
     private var waiting: Deque<HTTPPeer> = []
     private var readsOfTurn = 0
-    /// How many connections are read in a turn of the loop. What WebSockets send is delivered at a turn's end, and so waits for no more
-    /// requests than these, however many come at once.
+    /// The most connections read in one turn of the loop. WebSocket output is sent at the end of a turn, so it waits
+    /// for no more requests than this, however many arrive at once.
     private static let mostReads = 4
-    /// Every read goes through here: what is not used up in its turn is copied.
+    /// Shared by all reads: bytes not used up in their turn are copied.
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
     private static var nothing: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 
@@ -39,11 +39,11 @@ final class HTTPServer {
         return limits
     }
 
-    /// Takes a connection over. What it sent may be there already, and then it costs no round through the loop.
+    /// Takes over a connection. Input that is already there is read at once, without a round through the loop.
     ///
     /// - Parameters:
     ///   - arrival: nil on the operator's port.
-    ///   - tunnel: of which `fd` is the plain end.
+    ///   - tunnel: the tunnel whose plain end is `fd`.
     func accept(_ fd: Int32, _ arrival: Arrival?, by tunnel: TLSTunnel? = nil) {
         loop.counters.turnBegins()
         let peer = HTTPPeer(
@@ -55,9 +55,9 @@ final class HTTPServer {
 
     // MARK: Events
 
-    /// libuv says that the socket can be read or written.
+    /// Handles libuv's report that the socket is readable or writable.
     ///
-    /// - Parameter status: negative where the socket is broken.
+    /// - Parameter status: negative if the socket is broken.
     func happened(_ events: Int32, _ status: Int32, to peer: HTTPPeer) {
         loop.counters.turnBegins()
         guard status >= 0 else { return close(peer) }
@@ -68,7 +68,7 @@ final class HTTPServer {
         if events & Int32(UV_READABLE.rawValue) != 0, peer.isOpen { readInTurn(peer) }
     }
 
-    /// Whether some can be read and are not.
+    /// Whether readable connections are still unread.
     var isBehind: Bool { !waiting.isEmpty }
 
     private func readInTurn(_ peer: HTTPPeer) {
@@ -81,7 +81,7 @@ final class HTTPServer {
         waiting.append(peer)
     }
 
-    /// A turn has ended, and the next one begins with those that wait longest.
+    /// Begins the next turn with the connections that have waited longest.
     func beginTurn() {
         readsOfTurn = 0
         while readsOfTurn < Self.mostReads, let peer = waiting.popFirst() {
@@ -109,7 +109,7 @@ final class HTTPServer {
         if !peer.listen() { close(peer) }
     }
 
-    /// Does what is to be done until the client or an answer has to come.
+    /// Carries out the connection's steps until it needs input or an answer.
     private func run(_ peer: HTTPPeer, _ bytes: UnsafeRawBufferPointer) {
         guard peer.isOpen else { return }
         var input = bytes
@@ -194,7 +194,7 @@ final class HTTPServer {
         self.answer(refusal, to: peer.call?.origin, of: peer)
     }
 
-    /// - Parameter origin: of the page that asks; nil for what is no page, and where nobody knows.
+    /// - Parameter origin: of the requesting page; nil if the client is not a page, or if the origin is unknown.
     private func answer(_ response: HTTPResponse, to origin: String?, of peer: HTTPPeer, closes: Bool = false) {
         guard response.status != 503 || peer.call?.isEventSource != true else { return close(peer) }
         if let call = peer.call, response.status >= 400 {
@@ -206,7 +206,7 @@ final class HTTPServer {
             router.readable(response, by: origin, isOps: peer.isOps), closes: closes, at: loop.second)
     }
 
-    /// Tells the operator why a call was refused, and by what name its client knows it. What is not served is no refusal.
+    /// Logs why a call was refused, with its client's trace context. A 404 is not a refusal.
     private func logRefusal(_ response: HTTPResponse, of peer: HTTPPeer, _ trace: TraceContext?, forwarded: String?) {
         guard !peer.isOps, response.status != 404 else { return }
         loop.denials.tell(
@@ -214,7 +214,7 @@ final class HTTPServer {
             of: loop.admission.fullAddress(by: peer.transport, forwarded), at: loop.second, loop.logger, trace: trace)
     }
 
-    /// The answer to a request that was answered later; false where nobody here waits for it any more.
+    /// Delivers a late answer to its connection; false if none waits for it any more.
     func reply(_ exchange: Int, _ outcome: HTTPOutcome) -> Bool {
         guard let peer = awaiting.removeValue(forKey: exchange), let call = peer.call else { return false }
         peer.exchange = 0
@@ -227,32 +227,32 @@ final class HTTPServer {
         return true
     }
 
-    /// More of a body that is taken as it comes may be read.
+    /// Resumes reading a body that is passed on as it arrives.
     func goOn(_ exchange: Int) {
         guard let peer = awaiting[exchange] else { return }
         peer.connection.goOn()
         run(peer, Self.nothing)
     }
 
-    // MARK: Answers that go on
+    // MARK: Streaming answers
 
-    /// The answer is out whole: the next request, or the end of the connection.
+    /// Ends a streaming answer that was sent completely; the next request follows, or the end of the connection.
     func ended(_ peer: HTTPPeer) {
         peer.requestEnds(closes: false)
         peer.connection.endStream(at: loop.second)
         run(peer, Self.nothing)
     }
 
-    /// It does not begin: another answer takes its place.
+    /// Sends another response in place of a streaming answer that does not begin.
     func answerHeld(_ peer: HTTPPeer, _ response: HTTPResponse, to origin: String?) {
         answer(response, to: origin, of: peer)
         run(peer, Self.nothing)
     }
 
-    /// libuv is to say when the socket takes more.
+    /// Watches for room in the socket.
     func awaitRoom(_ peer: HTTPPeer) { listen(peer) }
 
-    /// Without an end of the answer: its client takes it for broken, and comes back.
+    /// Breaks the connection in the middle of an answer, so that the client sees an error and reconnects.
     func cut(_ peer: HTTPPeer) { close(peer) }
 
     // MARK: Upgrades
@@ -273,16 +273,17 @@ final class HTTPServer {
 
     // MARK: Ends
 
-    /// Once a second: ends what takes too long.
+    /// Called once a second: ends whatever takes too long.
     func tick() {
-        // From the end, because one that is forgotten leaves its place to the last.
+        // In reverse, because the last peer moves to the place of a removed one.
         for place in peers.indices.reversed() where place < peers.count {
             let peer = peers[place]
             if peer.connection.expire(at: loop.second) { run(peer, Self.nothing) }
         }
     }
 
-    /// The hub is about to end: what is idle is closed, and what is not after its answer. The operator's port stays.
+    /// Prepares for the hub's end: closes idle connections, and lets others close after their answer. The operator's
+    /// port stays.
     func drain() {
         for place in peers.indices.reversed() where place < peers.count && !peers[place].isOps {
             if peers[place].hasNothingToDo { close(peers[place]) } else { peers[place].connection.isLast = true }
@@ -291,12 +292,12 @@ final class HTTPServer {
 
     // MARK: Room for others
 
-    /// Those that are no WebSocket and no answer that goes on.
+    /// Clients' connections that are neither WebSockets nor streaming answers.
     var requestCount: Int { peers.count { !$0.isOps && $0.slot == nil } }
 
-    /// Descriptors run short: ends connections for one that was accepted, or for those of another loop.
+    /// Ends connections, because descriptors run short, for a newly accepted one or for those of another loop.
     ///
-    /// - Returns: false where the new one is the one to go.
+    /// - Returns: false if the new connection must go instead.
     func makeRoom(for newcomer: PeerAddress?) -> Bool {
         let candidates = peers.filter { !$0.isOps && $0.slot == nil }
         let chosen = Displacement.choose(
@@ -309,9 +310,9 @@ final class HTTPServer {
         return !chosen.isEmpty
     }
 
-    /// An address has all the connections that it may: its eldest idle one makes room for its next.
+    /// Ends the oldest idle connection of an address that has reached its limit, to make room for its next one.
     ///
-    /// - Returns: whether it has one here.
+    /// - Returns: whether there was one here.
     func endIdle(of address: PeerAddress) -> Bool {
         let idle = peers.filter { $0.arrival?.counted == address && $0.isIdle }
         guard let eldest = idle.min(by: { $0.since < $1.since }) else { return false }
@@ -333,7 +334,7 @@ final class HTTPServer {
         router.abandoned(exchange)
     }
 
-    /// The socket is another's from here on, or closed.
+    /// Forgets a connection whose socket was handed over, or will be closed.
     private func forget(_ peer: HTTPPeer) {
         guard peer.isOpen else { return }
         if let slot = peer.slot { loop.answers.forget(slot) }

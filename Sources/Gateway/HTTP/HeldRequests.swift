@@ -2,26 +2,26 @@ import HTTP
 package import Hub
 import Synchronization
 
-/// Requests that the hub keeps open, by user: long-polls, bodies that are appended as they come, and answers that go on. Whose token
-/// names no user is not counted.
+/// Counts the requests that the hub keeps open, by user: long polls, bodies appended as they arrive, and streaming
+/// answers. Tokens that name no user are not counted.
 ///
-/// One table for all loops; safe from any thread, behind a lock that is held for a look-up.
+/// One table for all loops. Safe from any thread, behind a lock that is held for a look-up.
 package final class HeldRequests: Sendable {
-    /// To be given back when the request is answered, or its connection gone.
+    /// Must be given back when the request is answered, or its connection gone.
     package struct Hold: Sendable {
         fileprivate let user: [UInt8]?
     }
 
-    /// Zero: any number.
+    /// Zero for no limit.
     private let most: Atomic<Int>
     private let counts = Mutex<[[UInt8]: Int]>([:])
 
     package init(most: Int) { self.most = Atomic(most) }
 
-    /// Another bound from here on.
+    /// Replaces the limit.
     package func adopt(most: Int) { self.most.store(most, ordering: .relaxed) }
 
-    /// Nil where the user has as many as he may.
+    /// Nil if the user has reached the limit.
     package func enter(_ claims: Claims) -> Hold? {
         let most = most.load(ordering: .relaxed)
         guard most > 0, let subject = claims.subject else { return Hold(user: nil) }
@@ -41,7 +41,7 @@ package final class HeldRequests: Sendable {
         }
     }
 
-    /// What one more is answered.
+    /// The response to a request over the limit.
     static let refusal: HTTPResponse = {
         var response = HTTPResponse.error(
             429, "One user may not have more requests open at once (limits.requests_per_user); end some, or try later")

@@ -5,16 +5,17 @@ import Wire
 /// The messages of one HTTP request: published together, or not at all.
 struct Publication {
     let messages: [Message]
-    /// The bearer, by whose rights private channels are written to.
+    /// The claims of the sender, whose rights decide about private channels.
     let claims: Claims
-    /// The private topics, without their prefix, that the policies have not been heard about.
+    /// The private topics, without their prefix, that the policies have not decided yet.
     private(set) var undecided: Set<Name> = []
     private var denied: Set<Name> = []
     private var isUndecidable = false
-    /// What the only message is to be kept as; nil where it is not, or may not be.
+    /// The row for a single message that is to be stored; nil if it is not, or may not be.
     private(set) var row: PersistedMessage?
 
-    /// Private topics of one request: each is a question to the policies (as many as one socket may have channels).
+    /// The most private topics per request: each is a question to the policies (the limit on a socket's channels is the
+    /// same).
     static let mostTopics = 100
 
     struct Message {
@@ -30,7 +31,7 @@ struct Publication {
         for message in messages where message.key.isPrivate { undecided.insert(Name(message.key.name)) }
     }
 
-    /// What is asked of each topic's policies.
+    /// The right to ask each topic's policies about.
     var right: AuthorizationQuestion.Right { .write(row == nil ? .broadcast : [.broadcast, .persistence]) }
 
     mutating func decide(_ topic: Name, _ outcome: AuthorizationOutcome) {
@@ -40,7 +41,7 @@ struct Publication {
             return
         }
         if !allowed.contains(.broadcast) { denied.insert(topic) }
-        // What may be sent is sent, also where it may not be kept, as with the original.
+        // As in the original, a message that may be sent is sent even if it may not be stored.
         if !allowed.contains(.persistence) { row = nil }
     }
 
@@ -48,7 +49,8 @@ struct Publication {
 
     var isAllowed: Bool { undecided.isEmpty && denied.isEmpty && !isUndecidable }
 
-    /// What the client is told once everything is decided. A denial before a doubt: it is the answer that will not change.
+    /// The response once everything is decided. A denial takes precedence over an undecided topic, because it will not
+    /// change.
     var response: HTTPResponse {
         if isAllowed { return Self.accepted }
         guard !denied.isEmpty else { return .refusal(503, .databaseUnavailable) }
@@ -65,6 +67,6 @@ struct Publication {
 }
 
 extension HTTPResponse {
-    /// As the original words errors of this API: under `message`.
+    /// An error of this API in the original's form, under `message`.
     static func refusal(_ status: UInt32, _ refusal: Refusal) -> HTTPResponse { .message(status, refusal.message) }
 }

@@ -2,27 +2,27 @@ import HTTP
 import Hub
 import Wire
 
-/// An HTTP request that was let in, on its way to being answered.
+/// An admitted HTTP request, until it is answered.
 struct HTTPCall {
     let isHead: Bool
-    /// Whether it cannot do without a body.
+    /// Whether it must have a body.
     let needsBody: Bool
-    /// Whether its body is taken as it comes.
+    /// Whether its body is passed on as it arrives.
     let inPieces: Bool
-    /// Of the page that asks; nil for what is no page.
+    /// The origin of the requesting page; nil if the client is not a page.
     let origin: String?
     let goal: Goal
-    /// `x-forwarded-for`, where whoever asks is to be counted.
+    /// `x-forwarded-for`, if the request needs its sender's address.
     let forwarded: String?
-    /// A browser's event source asks, which gives up for good at any answer but 200 and comes back to a connection that breaks
-    /// (WHATWG HTML, 9.2.3): what is over in a while is said to it by breaking that.
+    /// True for a browser's event source, which gives up for good after any status other than 200 but reconnects when a
+    /// connection breaks (WHATWG HTML, 9.2.3). So it is told of a temporary error by breaking the connection.
     let isEventSource: Bool
-    /// For the log, where it is refused.
+    /// For the log, if it is refused.
     let trace: TraceContext?
     var body: [UInt8] = []
 
     enum Goal {
-        /// Messages of who is allowed to send some.
+        /// Messages of a sender whose token is valid.
         case broadcast(BroadcastAPI.Sender)
         case stream(StreamsAPI.Sender)
         case forward(StreamForwards.Sender)
@@ -31,18 +31,18 @@ struct HTTPCall {
     }
 }
 
-/// What becomes of a request.
+/// The outcome of a request.
 enum HTTPOutcome {
     case answered(HTTPResponse)
-    /// The answer has a body that goes on.
+    /// The answer has a streaming body.
     case streams(StreamingAnswer)
-    /// `RequestRouter.replied` brings it.
+    /// `RequestRouter.replied` brings the answer.
     case later
 }
 
-/// What requests of a loop are answered.
+/// Routes and answers the requests of a loop.
 final class RequestRouter {
-    /// Lives as long as the process. Counting who holds it costs some 0.2 µs of a short request.
+    /// Lives as long as the process. Reference counting would cost about 0.2 µs of a short request.
     private unowned(unsafe) let loop: EventLoop
     private let handler: (any HTTPHandler)?
     private let opsHandler: (any HTTPHandler)?
@@ -54,7 +54,8 @@ final class RequestRouter {
     private var exchanges = 0
 
     private static let nothingHere = HTTPResponse.error(404, "Nothing is served here")
-    /// Served nowhere, but methods of HTTP's own (RFC 9110, section 9.3, and QUERY, which came later), so that 501 would be the wrong word.
+    /// Not served anywhere, but standard methods (RFC 9110, section 9.3, and the later QUERY), for which 501 would be
+    /// wrong.
     private static let knownMethods: Set<String> = ["TRACE", "CONNECT", "QUERY"]
 
     init(loop: EventLoop) {
@@ -69,7 +70,7 @@ final class RequestRouter {
 
     func adopt(_ rules: GatewayRules) { broadcastAPI.limits = rules.limits }
 
-    /// A number for a request, by which a late answer finds its connection. Never zero.
+    /// Returns a new number for a request, by which a late answer finds its connection. Never zero.
     func nextExchange() -> Int {
         exchanges += 1
         return exchanges
@@ -77,7 +78,7 @@ final class RequestRouter {
 
     // MARK: By the head
 
-    /// What a request cannot be, whatever is served where. Nil where nothing is wrong with it.
+    /// The response to a request that is invalid on every route; nil if there is nothing wrong with it.
     func refusal(of head: HTTPHead, isOps: Bool) -> HTTPResponse? {
         guard isOps || head.method == "OPTIONS" || loop.rules.origins.admit(head) else { return AllowedOrigins.refusal }
         guard HTTPRequest.Method(rawValue: head.method) != nil, !head.method.isEmpty else {
@@ -94,7 +95,7 @@ final class RequestRouter {
     }
 
     enum Judgement {
-        /// By its head alone.
+        /// Answered by the head alone.
         case answered(HTTPResponse)
         case admitted(HTTPCall)
     }
@@ -157,9 +158,9 @@ final class RequestRouter {
 
     // MARK: With its body
 
-    /// Answers a request that was let in.
+    /// Answers an admitted request.
     ///
-    /// - Parameter fd: the socket that it came by.
+    /// - Parameter fd: the socket that the request came by.
     func perform(_ call: HTTPCall, exchange: Int, by fd: Int32) -> HTTPOutcome {
         switch call.goal {
         case .broadcast(let sender):
@@ -185,36 +186,36 @@ final class RequestRouter {
         }
     }
 
-    /// A late answer. Its connection may be gone by now.
+    /// Delivers a late answer, whose connection may be gone by now.
     func replied(_ exchange: Int, _ outcome: HTTPOutcome) {
         if case .later = outcome { return }
         guard !loop.http.reply(exchange, outcome), case .streams(let answer) = outcome else { return }
         answer.source.refused(answer.exchange)
     }
 
-    /// The head of a request whose body is taken as it comes. `HTTPServer.goOn` is called when the first piece may.
+    /// Begins a request whose body is passed on as it arrives. `HTTPServer.goOn` must be called before the first piece.
     func begin(_ call: HTTPCall, exchange: Int) {
         if case .stream(let sender) = call.goal { streams.begin(sender, exchange: exchange) }
     }
 
     func take(_ piece: [UInt8], exchange: Int) { streams.take(piece, exchange: exchange) }
 
-    /// The rest of it: `replied` brings the answer.
+    /// Passes on the last piece; `replied` brings the answer.
     func end(_ piece: [UInt8], exchange: Int) { streams.end(piece, exchange: exchange) }
 
-    /// Whoever waits for this answer is gone.
+    /// Abandons an exchange whose client is gone.
     func abandoned(_ exchange: Int) { streams.abandoned(exchange) }
 
-    /// An answer as the page gets it that asks; see `AllowedOrigins`. On the operator's port no page is served but its own.
+    /// Adapts a response for the requesting page; see `AllowedOrigins`. The operator's port serves only its own pages.
     ///
-    /// - Parameter origin: of the page; nil for what is no page, and where nobody knows.
+    /// - Parameter origin: of the page; nil if the client is not a page, or if the origin is unknown.
     func readable(_ response: HTTPResponse, by origin: String?, isOps: Bool) -> HTTPResponse {
         isOps ? response : loop.rules.origins.readable(response, by: origin)
     }
 
-    // MARK: Messages by HTTP, and the rights they take
+    // MARK: Messages over HTTP and their rights
 
-    /// Publishes at once what needs no right; else asks, and the exchange is answered later.
+    /// Publishes at once if no right is needed; otherwise asks for the rights, and the exchange is answered later.
     private func publish(_ publication: Publication, exchange: Int) -> HTTPOutcome {
         guard !publication.undecided.isEmpty else { return .answered(carryOut(publication)) }
         publications[exchange] = publication
@@ -226,7 +227,7 @@ final class RequestRouter {
         return .later
     }
 
-    /// The policies' word on one topic. The connection may be gone by now; what it sent is published all the same.
+    /// Applies the policies' decision on one topic. The messages are published even if the connection is gone by now.
     func decide(_ exchange: Int, topic: Name, _ outcome: AuthorizationOutcome) {
         publications[exchange]?.decide(topic, outcome)
         guard let publication = publications[exchange], publication.undecided.isEmpty else { return }

@@ -2,7 +2,7 @@ package import HTTP
 package import Hub
 import Wire
 
-/// `GET /api/rows`: the rows of a table that a user may see, and from where on changes follow them.
+/// `GET /api/rows`: the rows of a table that a user may see, with the cursor from which changes follow.
 package struct RowsAPI: HTTPHandler {
     private let source: any RowSource
     private let verifier: any TokenVerifier

@@ -4,15 +4,15 @@ import Hub
 import Streams
 import Wire
 
-/// Requests that the hub passes on to the application's backend (`streams.routes` with `forward`), on one loop. Each opens the next turn of
-/// its stream, and is answered by the events of that turn as they come.
+/// Requests on one loop that the hub forwards to the application's backend (`streams.routes` with `forward`). Each
+/// opens the next turn of its stream, and is answered with the events of that turn as they arrive.
 final class StreamForwards {
     struct Sender {
         let route: StreamRoute
         let query: [String: String]
         let claims: Claims
         let isByCookie: Bool
-        /// What the backend needs of the client's head.
+        /// The client's headers for the backend.
         let headers: [String]
     }
 
@@ -39,7 +39,7 @@ final class StreamForwards {
         case admitted(Sender)
     }
 
-    /// Nil where the path is not one of these, or the request is to be answered as on any route.
+    /// Nil if the path is not one of these, or the request is answered as on any other route.
     func judge(_ head: HTTPHead, at now: HubTime) -> Judgement? {
         guard head.method == "POST",
             let route = loop.rules.streamRoutes.first(where: { $0.path == head.path && $0.backend != nil })
@@ -64,7 +64,7 @@ final class StreamForwards {
         "content-type", "authorization", "accept-language", "idempotency-key", "traceparent", "x-request-id",
     ]
 
-    /// None of them can be two: the parser refuses control characters within one.
+    /// No value can smuggle in another header, because the parser refuses control characters in values.
     private static func headers(of head: HTTPHead) -> [String] {
         passedOn.compactMap { name in head.field(name).map { "\(name): \($0)" } }
     }
@@ -100,7 +100,7 @@ final class StreamForwards {
         return .later
     }
 
-    /// - Returns: false where the exchange is none of these.
+    /// - Returns: false if the exchange is not one of these.
     func decide(_ exchange: Int, _ outcome: AuthorizationOutcome, _ rights: inout StreamRights) -> Bool {
         guard let asked = pending[exchange] else { return false }
         guard let extensions = outcome.extensions else {
@@ -122,7 +122,7 @@ final class StreamForwards {
         loop.services.forwarder?.returnRoom(for: asked.owner)
     }
 
-    /// Later, because whoever calls may be in the middle of looking at rights.
+    /// Posted, because the caller may be in the middle of reading rights.
     private func refuse(_ exchange: Int, _ response: HTTPResponse) {
         giveBack(exchange)
         loop.inbox.post(.respond(exchange, response.readableAnywhere))
@@ -137,9 +137,10 @@ final class StreamForwards {
         ) { [inbox = loop.inbox] in inbox.post(.appended(exchange, $0)) }
     }
 
-    /// The turn is there, or not. What its client asked for is passed on, whether or not the client is there still.
+    /// Handles the stream's answer to the request for a turn. The request is forwarded whether or not its client is
+    /// still there.
     ///
-    /// - Returns: nil where the exchange is none of these.
+    /// - Returns: nil if the exchange is not one of these, or the turn was refused.
     func opened(_ exchange: Int, _ answer: StreamAnswer) -> StreamReaders.Reader? {
         guard let asked = pending[exchange] else { return nil }
         guard case .created(let made) = answer, let stream = loop.services.streams?.buffer(of: made.name),
@@ -175,6 +176,6 @@ final class StreamForwards {
         }
     }
 
-    /// Nil where the exchange is none of these.
+    /// Nil if the exchange is not one of these.
     func sender(of exchange: Int) -> Sender? { pending[exchange]?.sender }
 }

@@ -3,34 +3,34 @@ import Hub
 import Streams
 import Wire
 
-/// Who reads streams as events on a loop, and up to where each has it.
+/// A loop's readers of streams as events, and the offset that each has reached.
 ///
-/// A reader is an offset: whoever has room is sent all that it lacks, readers who lack the same share one frame, and nothing is kept
-/// for those who have no room.
+/// A reader is an offset: one with room is sent everything that it lacks, readers at the same place share one frame,
+/// and nothing is stored for those without room.
 final class StreamReaders {
     struct Reader {
         let name: StreamName
-        /// Nil while it is waited for.
+        /// Nil while the reader waits for the stream.
         var stream: StreamBuffer?
         var offset: Int
-        /// By the token it came with, for the operator.
+        /// From the reader's token, for the operator.
         var user: Name?
-        /// As plain events, and which member names one; nil for `live=sse`.
+        /// For plain events, with the member that names one; nil for `live=sse`.
         var messages: StreamMessages?
-        /// The generation that it does not want, while it waits for another.
+        /// The generation to skip, while the reader waits for another.
         var known: StreamID?
         /// The turn is cancelled when its client closes the answer (`streams.routes` with `cancel`).
         var cancels = false
-        /// As whom it is cancelled then.
+        /// The claims under which the turn is cancelled.
         var bearer: StreamBearer?
-        /// A cursor that is no older than the present.
+        /// The request's cache cursor, if it is not older than the current one.
         let asked: String?
         /// In seconds of the loop.
         let until: Int32
         var isChunked = true
-        /// What it was told last of how the stream stands.
+        /// The stream's status as last sent to the reader.
         var status: StreamStatus?
-        /// It is asked again when its socket has room.
+        /// The reader continues when its socket has room.
         var waits = false
 
         init(_ name: StreamName, _ stream: StreamBuffer?, offset: Int, asked: String?, until: Int32) {
@@ -57,7 +57,7 @@ final class StreamReaders {
     private unowned(unsafe) let loop: EventLoop
     private var readers: [Slot: Reader] = [:]
     private var slots: [StreamID: Set<Slot>] = [:]
-    /// Whose stream is not there yet.
+    /// Readers whose stream does not exist yet.
     private var waiting: [StreamName: Set<Slot>] = [:]
     private var random = SystemRandomNumberGenerator()
 
@@ -85,7 +85,7 @@ final class StreamReaders {
         if stream.isGone { loop.answers.end(slot) } else { send(to: [slot], of: stream) }
     }
 
-    /// Its client has not closed the answer.
+    /// Notes that the hub ends the answer, not the client.
     func isEndedByHub(_ slot: Slot) { readers[slot]?.cancels = false }
 
     func remove(_ slot: Slot) -> Reader? {
@@ -119,12 +119,12 @@ final class StreamReaders {
         send(to: [slot], of: stream)
     }
 
-    /// Once a second: answers that have gone on for long enough.
+    /// Called once a second: ends answers that have reached their time limit.
     func tick() {
         for (slot, reader) in readers where reader.until <= loop.second { loop.answers.end(slot) }
     }
 
-    /// What each lacks, where it has room; readers at one place share a frame.
+    /// Sends each reader with room what it lacks; readers at one place share a frame.
     private func send(to slots: Set<Slot>, of stream: StreamBuffer) {
         var together: [Place: [Slot]] = [:]
         for slot in slots {
@@ -160,7 +160,8 @@ final class StreamReaders {
         }
     }
 
-    /// Ends the answers of readers whose next byte is not kept any more (`keep: newest`): when they come again they are told so, with 410.
+    /// Ends the answers of readers whose next byte is no longer stored (`keep: newest`). When they reconnect, a 410
+    /// tells them so.
     private func endLate(_ slots: [Slot], at place: Place, of stream: StreamBuffer) {
         guard place.messages == nil, place.offset < stream.snapshot.start else { return }
         for slot in slots { loop.answers.end(slot) }

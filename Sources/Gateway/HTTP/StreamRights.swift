@@ -2,7 +2,7 @@ import DurableStreams
 import Hub
 import Streams
 
-/// What the policies said a moment ago: a writer of many short requests is asked about once.
+/// Recent decisions of the policies, so that a client with many short requests needs only one question.
 struct StreamRights {
     private struct Key: Hashable {
         let claims: Claims
@@ -11,11 +11,11 @@ struct StreamRights {
     }
 
     private var known: [Key: (isAllowed: Bool, until: Int32)] = [:]
-    /// Seconds for which a yes holds, and a no.
+    /// Seconds for which a permission and a denial are valid.
     private static let (yes, no): (Int32, Int32) = (60, 2)
     private static let most = 10_000
 
-    /// Nil where it has to be asked.
+    /// Nil if the policies must be asked.
     func know(_ claims: Claims, _ stream: StreamName, _ right: StreamCall.Right, at second: Int32) -> Bool? {
         known[Key(claims: claims, stream: stream, right: right)]
             .flatMap { $0.until > second ? $0.isAllowed : nil }
@@ -30,7 +30,7 @@ struct StreamRights {
         )
     }
 
-    /// To be called once a second.
+    /// Called once a second.
     mutating func forget(at second: Int32) {
         guard second % Self.yes == 0, !known.isEmpty else { return }
         known = known.filter { $0.value.until > second }
@@ -38,7 +38,7 @@ struct StreamRights {
 }
 
 extension StreamCall.Right {
-    /// In the policies' terms: whoever may write a stream may also cancel it.
+    /// The right in the policies' terms. A client that may write a stream may also cancel it.
     var asked: AuthorizationQuestion.Right {
         switch self {
         case .read: .read(replay: nil)

@@ -4,20 +4,21 @@ import Hub
 import Streams
 import Wire
 
-/// Requests whose bodies are appended to streams as they come: a backend writes a reply by one request for as long as it takes.
+/// Requests whose bodies are appended to streams as they arrive: a backend writes a reply with one request, for as long
+/// as it takes.
 ///
-/// One append of a request is under way at a time, and nothing more of its body is read meanwhile: what comes faster than it can be
-/// kept waits in the sender's socket. The connection is the producer's: if it ends before the body does, the stream has stalled.
-/// A stream that ends otherwise is said at once, by the answer.
+/// Each request has one append under way at a time, and its body is not read meanwhile: bytes that arrive faster than
+/// they can be stored wait in the sender's socket. The connection stands for the producer: if it ends before the body
+/// does, the stream has stalled. If the stream ends in another way, the answer says so at once.
 final class StreamUploads {
     private struct Upload {
         let sender: StreamsAPI.Sender
         var append: StreamAppend
         let hold: HeldRequests.Hold
-        /// The beginning of a character whose rest is still to come.
+        /// The beginning of a character whose remaining bytes are still to come.
         var tail: [UInt8] = []
         var isLast = false
-        /// The policies have said yes.
+        /// True once the policies have allowed the upload.
         var isLetIn = false
     }
 
@@ -33,11 +34,11 @@ final class StreamUploads {
     private var service: (any StreamService)? { loop.services.streams }
 
     private func hold(_ exchange: Int) -> StreamHold {
-        // Members of channels count upwards from one.
+        // Members of channels use positive serials.
         StreamHold(loop: loop.index, serial: -exchange)
     }
 
-    /// Of those that append to a stream, for the operator; nil for who names nobody.
+    /// The users that are appending to a stream, for the operator; nil for a token that names none.
     func users(of stream: StreamName) -> [Name?] {
         uploads.values.filter { $0.isLetIn && $0.sender.call.name == stream }.map(\.sender.claims.subject)
     }
@@ -85,7 +86,7 @@ final class StreamUploads {
         ask(.hold(hold(exchange)), exchange)
     }
 
-    /// Later, because whoever calls may be in the middle of reading the connection.
+    /// Posted, because the caller may be in the middle of reading the connection.
     private func refuse(_ exchange: Int, _ response: HTTPResponse) {
         forget(exchange, isFault: false)
         loop.inbox.post(.respond(exchange, response.readableAnywhere))
@@ -120,7 +121,7 @@ final class StreamUploads {
     }
 
     private func goOn(_ exchange: Int) {
-        // Not at once: the connection may be in the middle of being read.
+        // Posted, because the connection may be in the middle of being read.
         loop.inbox.post(.appended(exchange, .done(nil)))
     }
 
@@ -129,11 +130,11 @@ final class StreamUploads {
         service?.submitRequest(request, on: name) { [inbox = loop.inbox] in inbox.post(.appended(exchange, $0)) }
     }
 
-    /// What was asked of the stream is done, or refused.
+    /// Handles the result of a request to the stream.
     func appended(_ exchange: Int, _ answer: StreamAnswer) {
         guard let upload = uploads[exchange] else { return }
         if case .refused = answer { return finish(exchange, upload, answer) }
-        // From here on it is of the generation that it began with, whatever the name is opened for next.
+        // Pins the upload to the generation that it began with, even if the name is reused.
         if case .done(let snapshot?) = answer, upload.append.generation == nil {
             uploads[exchange]?.append.generation = snapshot.id
         }
@@ -146,19 +147,19 @@ final class StreamUploads {
         loop.router.replied(exchange, .answered(response.readableAnywhere))
     }
 
-    /// The stream may have ended otherwise: its producer is told at once, whatever it is about to send.
+    /// Answers producers at once if their stream has ended in another way, whatever they are about to send.
     func changed(_ stream: StreamBuffer) {
         guard !uploads.isEmpty else { return }
         let snapshot = stream.snapshot
         guard stream.isGone || snapshot.status.ending != nil else { return }
         for (exchange, upload) in uploads where upload.sender.call.name == stream.name && upload.isLetIn {
-            // An end of its own is answered for itself.
+            // The upload's own end is answered by its append.
             if upload.isLast { continue }
             finish(exchange, upload, .refused(stream.isGone ? .notFound : .ended(snapshot)))
         }
     }
 
-    /// The connection is gone, before its body was whole.
+    /// The connection ended before its body did.
     func abandoned(_ exchange: Int) { forget(exchange, isFault: true) }
 
     private func forget(_ exchange: Int, isFault: Bool) {

@@ -4,41 +4,41 @@ import HTTP
 import Hub
 import Wire
 
-/// An HTTP answer whose body goes on: events for whoever cannot hold a WebSocket.
+/// An HTTP answer with a streaming body: events for clients that cannot use a WebSocket.
 struct StreamingAnswer {
     /// Status, type and fields; it has no body.
     var head: HTTPResponse
     let claims: Claims
-    /// What was asked, for `source`.
+    /// Identifies the request, for `source`.
     let exchange: Int
     let source: any StreamingSource
-    /// Nothing of it is sent until its source says with what it begins, or that it does not (`StreamingAnswers.begin`, `refuse`).
+    /// Nothing is sent until the source provides the beginning, or refuses (`StreamingAnswers.begin`, `refuse`).
     var isHeld = false
 }
 
-/// A feature whose answers go on. On the loop's thread.
+/// A feature with streaming answers. Called on the loop's thread.
 protocol StreamingSource: AnyObject {
-    /// From here on frames may be sent to the slot, the first of them now.
+    /// Called when frames may be sent to the slot, including the first one.
     ///
-    /// - Parameter isChunked: frames are made by `Frame(body:isChunked:)` with this.
+    /// - Parameter isChunked: to be passed to `Frame(body:isChunked:)` for each frame.
     func began(_ exchange: Int, _ slot: Slot, isChunked: Bool)
-    /// It does not begin: there are too many already, or nobody waits for it.
+    /// Called if the answer does not begin: there are too many already, or its client is gone.
     func refused(_ exchange: Int)
-    /// The answer is over, or its reader gone.
+    /// Called when the answer is complete, or its reader gone.
     func ended(_ slot: Slot)
-    /// All that was pending is taken, or nearly, after `Delivery.awaitRoom`.
+    /// Called after `Delivery.awaitRoom` when nearly all pending bytes were taken.
     func hasRoom(_ slot: Slot)
-    /// Nothing was sent for a while.
+    /// Called after a while without output.
     func heartbeat(_ slot: Slot, isChunked: Bool)
-    /// The last thing to say before an end that the hub chose.
+    /// The last frame before an end that the hub chose.
     func farewell(_ slot: Slot) -> Frame?
 }
 
-/// The answers of a loop that go on: each has a slot among the sockets, so that what is sent to many is shared and written as
-/// frames for WebSockets are, with the same bounds for whoever reads slowly.
+/// The streaming answers of a loop. Each has a slot among the sockets, so that their frames are shared and written like
+/// those of WebSockets, with the same limits for slow readers.
 ///
-/// Reading never stops, because the end of the input is how a client's end is noticed at once. A client whose machine is gone takes
-/// nothing for 30 seconds (`TCP_USER_TIMEOUT`); something is sent every 15.
+/// Reading never stops, so that the end of the input reveals a client's end at once. If a client's machine is gone, the
+/// connection ends after 30 seconds without acknowledgement (`TCP_USER_TIMEOUT`); a heartbeat goes out every 15.
 final class StreamingAnswers {
     /// Lives as long as the process.
     private unowned(unsafe) let loop: EventLoop
@@ -52,13 +52,13 @@ final class StreamingAnswers {
         let client: Admission.Client
         let hold: HeldRequests.Hold
         let isChunked: Bool
-        /// Its head, and of which page it is, while nothing of it is sent.
+        /// The head, and the requesting page's origin, while nothing is sent.
         var held: (head: HTTPResponse, origin: String?)?
     }
 
-    /// Seconds of silence after which something is sent: less than any proxy waits.
+    /// Seconds of silence before a heartbeat: less than any proxy's timeout.
     private static let heartbeat: Int32 = 15
-    /// Seconds for which an answer may be held: as long as proxies wait for one.
+    /// Seconds for which an answer may be held: as long as proxies wait for a response.
     private static let longestHold: Int32 = 30
     /// Milliseconds for which a peer may acknowledge nothing.
     private static let patience: UInt32 = 30_000
@@ -69,9 +69,9 @@ final class StreamingAnswers {
 
     var count: Int { open.count }
 
-    /// Begins the answer to the request that the peer has in hand.
+    /// Begins a streaming answer to the peer's current request.
     ///
-    /// - Returns: why it does not.
+    /// - Returns: the refusal, if it does not begin.
     func begin(_ answer: StreamingAnswer, to peer: HTTPPeer) -> HTTPResponse? {
         let client: Admission.Client
         switch loop.admission.count(answer.claims, by: peer.transport, peer.call?.forwarded, isCounted: peer.isCounted)
@@ -111,7 +111,7 @@ final class StreamingAnswers {
 
     /// Begins an answer that was held.
     ///
-    /// - Parameter frame: goes before all that was sent to its slot meanwhile.
+    /// - Parameter frame: goes before everything that was sent to the slot meanwhile.
     func begin(_ slot: Slot, with frame: Frame?) {
         guard let answer = open[slot], let held = answer.held else { return }
         open[slot]?.held = nil
@@ -122,10 +122,10 @@ final class StreamingAnswers {
         loop.delivery.release(slot, Frame(raw: bytes))
     }
 
-    /// Answers the request of an answer that was held with something else, at the end of the turn.
+    /// Replaces a held answer with another response, at the end of the turn.
     func refuse(_ slot: Slot, with response: HTTPResponse) { refused.append((slot, response)) }
 
-    /// Ends an answer behind what is pending for it, so that its client knows that this was all.
+    /// Ends an answer after its pending frames, with a proper end of the body.
     func end(_ slot: Slot) {
         guard let answer = open[slot] else { return }
         guard answer.held == nil else { return refuse(slot, with: .error(503, Refusal.restarting.message)) }
@@ -133,7 +133,7 @@ final class StreamingAnswers {
         loop.delivery.endAnswer(slot, answer.isChunked ? .lastChunk : nil)
     }
 
-    /// At the end of a turn: answers that are out, that wait for room, or whose connections are to be broken.
+    /// Called at the end of a turn: handles answers that are complete, wait for room, or must be broken off.
     func settle() {
         for (slot, response) in refused.drained() {
             guard let answer = open[slot], let held = answer.held else { continue }
@@ -156,7 +156,7 @@ final class StreamingAnswers {
         loop.http.ended(answer.peer)
     }
 
-    /// The connection is gone, or is another answer's from here on.
+    /// Forgets an answer whose connection is gone, or free for the next request.
     func forget(_ slot: Slot) {
         guard let answer = open.removeValue(forKey: slot) else { return }
         answer.peer.slot = nil
@@ -169,10 +169,10 @@ final class StreamingAnswers {
         loop.noteConnections()
     }
 
-    /// What waited for room in a socket's list may go on.
+    /// Continues output that waited for room in a socket's list.
     func hasRoom(_ slot: Slot) { open[slot]?.source.hasRoom(slot) }
 
-    /// Once a second, for an answer: says something where nothing was said for a while.
+    /// Called once a second for an answer: sends a heartbeat after a silence.
     func tick(_ slot: Slot) {
         let account = loop.delivery.accounts[Int(slot)]
         guard open[slot]?.held == nil else {

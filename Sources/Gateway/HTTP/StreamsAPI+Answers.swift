@@ -4,7 +4,7 @@ import Hub
 import Streams
 import Wire
 
-// MARK: Bodies that are appended as they come
+// MARK: Bodies appended as they arrive
 
 extension StreamsAPI {
     func begin(_ sender: Sender, exchange: Int) { uploads.begin(sender, exchange: exchange, rights) }
@@ -21,7 +21,7 @@ extension StreamsAPI {
     }
 }
 
-// MARK: Requests that are passed on
+// MARK: Forwarded requests
 
 extension StreamsAPI {
     func forward(_ sender: StreamForwards.Sender, _ body: [UInt8], exchange: Int) -> HTTPOutcome {
@@ -46,7 +46,7 @@ extension StreamsAPI: StreamingSource {
     func began(_ exchange: Int, _ slot: Slot, isChunked: Bool) {
         guard var reader = beginning.removeValue(forKey: exchange) else { return }
         let stream = service?.watchStream(reader.name, by: loop.index)
-        // It may have been made since it was looked for.
+        // It may have been created since the look-up.
         if reader.stream == nil, stream?.id != reader.known { reader.stream = stream }
         readers.add(reader, at: slot, isChunked: isChunked)
     }

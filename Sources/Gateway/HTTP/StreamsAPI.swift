@@ -4,8 +4,8 @@ import Hub
 import Streams
 import Wire
 
-/// Streams over HTTP (Durable Streams), on one loop: who may, what is asked of the service, and readers that wait for what comes
-/// next. A loop has one.
+/// Streams over HTTP (Durable Streams): rights, requests to the service, and readers that wait for more. Each loop has
+/// one.
 final class StreamsAPI {
     /// Lives as long as the process.
     unowned(unsafe) let loop: EventLoop
@@ -13,15 +13,15 @@ final class StreamsAPI {
     private(set) var rights = StreamRights()
     /// By exchange: requests that wait for the policies' answer.
     private var undecided: [Int: Pending] = [:]
-    /// Of their bodies: whoever has a token can send some, with rights or without.
+    /// The size of their bodies. Anyone with a token can send some, with or without rights.
     private var undecidedBytes = 0
     private var undecidedBytesOf: [StreamOwner: Int] = [:]
     private static let mostUndecided = 16_777_216
-    /// Of one user, beside the first of his.
+    /// For one user, not counting a first request.
     private static let mostUndecidedOfUser = mostUndecided / 4
-    /// By exchange: readers of streams that several hubs have, until it is known that all of it is here.
+    /// By exchange: readers of streams that several hubs share, until this hub is known to be up to date.
     private(set) var refreshing: [Int: Sender] = [:]
-    /// By exchange: long-polls that wait at the end of a stream.
+    /// By exchange: long polls that wait at the end of a stream.
     private(set) var polls: [Int: LongPoll] = [:]
     private(set) var polled: [StreamID: Set<Int>] = [:]
     private(set) lazy var readers = StreamReaders(loop: loop)
@@ -31,19 +31,19 @@ final class StreamsAPI {
     var beginning: [Int: StreamReaders.Reader] = [:]
     private var random = SystemRandomNumberGenerator()
 
-    /// Seconds for which a long-poll waits (Durable Streams, section 5.7): less than proxies wait for an answer.
+    /// Seconds that a long poll waits (Durable Streams, section 5.7): less than proxies wait for a response.
     private static let patience: Int32 = 30
-    /// Seconds after which an answer of events ends, and its reader comes again (section 5.8).
+    /// Seconds after which an answer of events ends, and its reader reconnects (section 5.8).
     private static let patienceOfEvents: Int32 = 60
 
-    /// A request, and by whose token it came.
+    /// A request, with the claims of its token.
     struct Sender {
         let call: StreamCall
         let claims: Claims
-        /// The stream's, as the client would ask for it.
+        /// The stream's URL from the client's point of view.
         let url: String
         let isByCookie: Bool
-        /// The hub itself gave it the right, so that policies are not asked.
+        /// The hub itself granted the right, so the policies are not asked.
         var hasTicket = false
     }
 
@@ -61,7 +61,7 @@ final class StreamsAPI {
         let reading: StreamReading
         let stream: StreamBuffer
         let offset: Int
-        /// By the token it came with, for the operator.
+        /// From the reader's token, for the operator.
         let user: Name?
         let hold: HeldRequests.Hold
         /// In seconds of the loop.
@@ -77,7 +77,7 @@ final class StreamsAPI {
 
     // MARK: By the head
 
-    /// Nil where the path is not one of ours.
+    /// Nil if the path is not one of this API's.
     func judge(_ head: HTTPHead, at now: HubTime) -> Judgement? {
         let call: StreamCall
         do throws(StreamComplaint) {
@@ -91,7 +91,7 @@ final class StreamsAPI {
         }
         if let text = head.field("stream-ticket") { return admit(text, call, head, at: now) }
         do throws(Refusal) {
-            // A browser's event source sends no header, but perhaps a ticket or a cookie.
+            // A browser's event source sends no headers, but may have a ticket or a cookie.
             guard let bearer = try loop.router.events.bearer(of: head, mayHaveTicket: call.isRead, at: now) else {
                 return .refused(.error(401, "A token is missing: send it as Authorization: Bearer TOKEN"))
             }
@@ -103,7 +103,7 @@ final class StreamsAPI {
         }
     }
 
-    /// A backend that writes the turn of a request that was passed on to it.
+    /// Admits a backend that writes the turn of a request forwarded to it.
     private func admit(_ text: String, _ call: StreamCall, _ head: HTTPHead, at now: HubTime) -> Judgement {
         guard let ticket = loop.services.forwarder?.verifyTicket(text), ticket.expiresAt > now.unix / 1000,
             ticket.name == call.name, let call = call.meant(for: ticket.generation)
@@ -151,7 +151,7 @@ final class StreamsAPI {
         return .later
     }
 
-    /// The policies' word. Whoever asked may be gone by now: what it sent is appended all the same.
+    /// Applies the policies' decision. An append is carried out even if its client is gone by now.
     func decide(_ exchange: Int, _ outcome: AuthorizationOutcome) {
         guard let pending = takeUndecided(exchange) else {
             if !forwards.decide(exchange, outcome, &rights) { uploads.decide(exchange, outcome, &rights) }
@@ -183,7 +183,7 @@ final class StreamsAPI {
         loop.router.replied(exchange, .answered(response.readableAnywhere))
     }
 
-    /// Says the same of streams that are there and of those that are not.
+    /// The same answer for streams that exist and those that do not, so that it reveals neither.
     static let forbidden = HTTPResponse.error(
         403, "Your token gives no right to this: the policies on realtime.messages decide for the topic stream:NAME"
     ).readableAnywhere
@@ -204,7 +204,7 @@ final class StreamsAPI {
         case .delete(let generation): ask(.delete(generation), sender, exchange)
         case .describe, .read:
             guard service.isShared else { return show(sender, exchange: exchange) }
-            // What other hubs acknowledged is shown, however shortly before.
+            // Reads must include everything that other hubs have acknowledged, however recently.
             refreshing[exchange] = sender
             service.submitRequest(.touch, on: call.name) { [inbox = loop.inbox] in inbox.post(.appended(exchange, $0)) }
         }
@@ -273,14 +273,15 @@ final class StreamsAPI {
             StreamingAnswer(head: head.readableAnywhere, claims: sender.claims, exchange: exchange, source: self))
     }
 
-    /// Plain events, from where the reader is in this stream; another of its name is read from the start.
+    /// Begins plain events from the reader's offset in this stream; another stream of the same name is read from its
+    /// start.
     private func messages(
         _ reading: StreamReading, namedBy member: String?, _ sender: Sender, exchange: Int
     ) -> HTTPOutcome {
         var stream = service?.buffer(of: sender.call.name)
         let turns = reading.turns
         if turns.areApart, let last = reading.last, last.stream != stream?.id {
-            // The turn that it was reading is over, and what comes now answers another question.
+            // The reader's turn is over, and the current one answers another request.
             return .answered(HTTPResponse(status: 204).readableAnywhere)
         }
         var known = turns.known
@@ -295,7 +296,7 @@ final class StreamsAPI {
         }
         let isSame = stream != nil && reading.last?.stream == stream?.id
         let offset = isSame ? reading.last?.end ?? 0 : 0
-        // A browser that comes back for what it has, is told that there is no more (WHATWG HTML, 9.2.3).
+        // Tells a browser that reconnects with everything read that there is no more (WHATWG HTML, 9.2.3).
         if let snapshot = stream?.snapshot, isSame, snapshot.status.ending != nil, offset >= snapshot.end {
             return .answered(HTTPResponse(status: 204).readableAnywhere)
         }
@@ -322,7 +323,7 @@ final class StreamsAPI {
         _ reading: StreamReading, _ stream: StreamBuffer, at offset: Int, by claims: Claims, exchange: Int
     ) -> HTTPOutcome {
         service?.watchStream(stream.name, by: loop.index)
-        // What came before the watch began.
+        // Data may have arrived before the watch began.
         if case .answered(let response) = page(of: stream, reading, from: offset) {
             service?.unwatchStream(stream.name, by: loop.index)
             return .answered(response.readableAnywhere)
@@ -351,14 +352,14 @@ final class StreamsAPI {
         }
     }
 
-    /// Once a second.
+    /// Called once a second.
     func tick() {
         rights.forget(at: loop.second)
         readers.tick()
         endPolls(until: loop.second)
     }
 
-    /// The hub is about to end: whoever waits asks the next one.
+    /// Prepares for the hub's end: waiting clients are answered, and ask the next process.
     func drain() { endPolls(until: .max) }
 
     private func endPolls(until second: Int32) {
@@ -370,10 +371,10 @@ final class StreamsAPI {
         }
     }
 
-    /// Nobody waits for this answer any more.
+    /// Abandons an exchange whose client is gone.
     func abandoned(_ exchange: Int) {
         refreshing[exchange] = nil
-        // What was to be read is read for nobody; what was to be appended is.
+        // A read is dropped; an append is still carried out.
         if undecided[exchange]?.sender.call.isRead == true { _ = takeUndecided(exchange) }
         uploads.abandoned(exchange)
         guard let poll = polls.removeValue(forKey: exchange) else { return }

@@ -1,8 +1,8 @@
 package import Hub
 
-/// How many unused tickets there are of whom. Whoever takes many must leave some to others.
+/// Counts unused tickets per holder, so that one with many leaves some to others.
 package struct TicketShares {
-    /// Who has one: a user; or, where the token names none, whoever has the same token, who may be everybody.
+    /// A ticket's holder: its user or, if the token names none, the token, which many clients may share.
     package struct Holder: Sendable {
         fileprivate let name: Name
         fileprivate let address: PeerAddress?
@@ -21,12 +21,12 @@ package struct TicketShares {
     }
 
     package static let mostOfUser = 100
-    /// Half of all: an anonymous key is many people's.
+    /// Half of the total, because many people share an anonymous key.
     package static let mostOfToken = 5_000
-    /// A company's or a provider's may be many people's, too.
+    /// The address of a company or a provider may be shared by many people, too.
     package static let mostOfAddress = 500
 
-    /// A bound that somebody has reached.
+    /// The limit that a holder has reached.
     package enum Bound: Sendable {
         case holder
         case address
@@ -37,7 +37,7 @@ package struct TicketShares {
 
     package init() {}
 
-    /// - Returns: the bound that is reached; nil where there is room.
+    /// - Returns: the limit that is reached; nil if there is room.
     package mutating func enter(_ holder: Holder) -> Bound? {
         guard names[holder.name, default: 0] < holder.name.most else { return .holder }
         if let address = holder.address {

@@ -1,11 +1,11 @@
 package import Hub
 package import Wire
 
-/// One connection, for as long as the process lives: its slot falls to another one when it is gone.
+/// The identity of one connection for the lifetime of the process; its slot is reused afterwards.
 package struct ConnectionID: Hashable, Sendable, LosslessStringConvertible {
     package let loop: Int
     package let slot: Slot
-    /// How many connections the loop had taken when it took this one.
+    /// The number of connections that the loop had accepted, up to this one.
     package let serial: Int
 
     package init(loop: Int, slot: Slot, serial: Int) {
@@ -25,32 +25,32 @@ package struct ConnectionID: Hashable, Sendable, LosslessStringConvertible {
     package var description: String { "\(loop)-\(slot)-\(serial)" }
 }
 
-/// One connection as a line of a list.
+/// One connection, as a line of a list.
 package struct SocketView: Sendable {
     package let id: ConnectionID
     package let address: String
     package let user: Name?
     package let channels: Int
-    /// How long it has been open.
+    /// The connection's age.
     package let seconds: Int
-    /// What waits for it, and whether it reads too slowly: spared presence, or not waited for any more.
+    /// Bytes waiting for the socket, and whether it reads too slowly: spared presence, or no longer waited for.
     package let pendingBytes: Int
     package let isBehind: Bool
     package let isWrittenOff: Bool
     package let isClosing: Bool
 }
 
-/// All that is told of one connection.
+/// Everything reported about one connection.
 package struct ConnectionReport: Sendable {
     package let socket: SocketView
     package let connection: ConnectionView
     /// Seconds.
     package let silence: Int
-    /// From when somebody began to look.
+    /// Begins when an operator started to look.
     package let trace: [TraceEntry]
 }
 
-/// A channel with the ids of its members' connections, in their order.
+/// A channel with the IDs of its members' connections, in the same order.
 package struct ChannelReport: Sendable {
     package let loop: Int
     package let view: ChannelView

@@ -2,14 +2,13 @@ import CWebSockets
 import Hub
 import Wire
 
-/// What an operator asks of a loop. It walks over the loop's connections once for each question and nobody's frames wait
-/// for more than that.
+/// An operator's queries to a loop. Each walks over the loop's connections once, and frames wait no longer than that.
 extension EventLoop {
     func id(of slot: Slot) -> ConnectionID {
         ConnectionID(loop: index, slot: slot, serial: delivery.accounts[Int(slot)].serial)
     }
 
-    /// Nil where the connection is gone, whoever has its slot now.
+    /// Nil if the connection is gone, even if another one has its slot now.
     private func slot(of id: ConnectionID) -> Slot? {
         let place = Int(id.slot)
         guard id.loop == index, delivery.sockets.indices.contains(place), delivery.accounts[place].serial == id.serial,
@@ -18,7 +17,7 @@ extension EventLoop {
         return id.slot
     }
 
-    /// Sockets that do not keep up, the slowest first.
+    /// Sockets that do not keep up, slowest first.
     func slowReaders(limit: Int) -> [SocketView] {
         let slow = delivery.sockets.indices.filter {
             delivery.sockets[$0].isOpen && delivery.pending.bytes(Slot($0)) > 0
@@ -27,7 +26,7 @@ extension EventLoop {
         return slowest.prefix(limit).compactMap { socketView(of: Slot($0)) }
     }
 
-    /// Those that came last, the latest first.
+    /// The sockets opened last, newest first.
     func newestSockets(limit: Int) -> [SocketView] {
         var newest: [Int] = []
         for slot in delivery.sockets.indices where delivery.sockets[slot].isOpen {
@@ -60,21 +59,21 @@ extension EventLoop {
         }
     }
 
-    /// - Returns: whether it was there, and not about to end already.
+    /// - Returns: whether the connection was open and not closing already.
     func disconnect(_ id: ConnectionID) -> Bool {
         guard let slot = slot(of: id), !delivery.sockets[Int(slot)].isClosing else { return false }
         disconnect(slot, Self.byOperator)
         return true
     }
 
-    /// - Returns: how many there were.
+    /// - Returns: the number of connections.
     func disconnect(user: Name, reason: StaticString = EventLoop.byOperator) -> Int {
         let slots = hub.slots(ofUser: user).filter { !delivery.sockets[Int($0)].isClosing }
         for slot in slots { disconnect(slot, reason) }
         return slots.count
     }
 
-    /// In a way that makes its client come back.
+    /// Disconnects a client in a way that makes it reconnect.
     private func disconnect(_ slot: Slot, _ reason: StaticString) {
         beginClosing(slot, .serviceRestart, reason: reason)
     }

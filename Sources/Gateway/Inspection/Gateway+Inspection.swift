@@ -2,10 +2,10 @@ package import Hub
 import Synchronization
 package import Wire
 
-/// What an operator may ask. A question is posted to the loops, and answered on the thread of the one that answers last.
+/// An operator's queries. A query is posted to the loops, and the reply runs on the thread of the last loop to answer.
 extension Gateway {
     package func busiestChannels(limit: Int, then reply: @escaping @Sendable ([ChannelLoad]) -> Void) {
-        // A channel that is spread over the loops may be no loop's busiest.
+        // A channel that is spread over the loops may be among the busiest of none of them.
         survey({ $0.hub.busiestChannels(limit: 4 * limit) }) {
             reply(ChannelLoad.mergeLoads($0.flatMap { $0 }, limit: limit))
         }
@@ -35,31 +35,31 @@ extension Gateway {
         survey({ $0.reports(onChannel: topic, limit: limit) }) { reply($0.flatMap { $0 }) }
     }
 
-    /// Nil where the connection is gone.
+    /// Replies nil if the connection is gone.
     package func connection(_ id: ConnectionID, then reply: @escaping @Sendable (ConnectionReport?) -> Void) {
         guard inboxes.indices.contains(id.loop) else { return reply(nil) }
         inboxes[id.loop].post(.inspect { reply($0.report(on: id)) })
     }
 
-    /// Closes a connection in a way that makes its client come back. The answer is whether it was there.
+    /// Closes a connection in a way that makes its client reconnect. Replies whether the connection was open.
     package func disconnect(_ id: ConnectionID, then reply: @escaping @Sendable (Bool) -> Void) {
         guard inboxes.indices.contains(id.loop) else { return reply(false) }
         inboxes[id.loop].post(.inspect { reply($0.disconnect(id)) })
     }
 
-    /// The same for all connections of a user, by the claim `sub`. The answer is how many there were.
+    /// Like `disconnect(_:then:)`, for all connections of a user, by the claim `sub`. Replies with their number.
     package func disconnect(user: Name, then reply: @escaping @Sendable (Int) -> Void) {
         survey({ $0.disconnect(user: user) }) { reply($0.reduce(0, +)) }
     }
 
-    /// Waits until the loops have done what had reached them before the call: bytes that lay in their sockets, what other
-    /// threads had posted, and what the loops told each other because of it.
+    /// Waits until the loops have handled everything that had reached them before the call: bytes in their sockets,
+    /// tasks posted by other threads, and whatever the loops then posted to each other.
     ///
-    /// In a round each loop answers in a turn of its own. Two rounds after the call every socket that was readable has been
-    /// read, and each further one carries what a loop posted to its siblings at the end of its turn.
+    /// In each round, every loop answers in a turn of its own. Two rounds after the call, every socket that was
+    /// readable has been read; each further round covers what a loop posted to its siblings at the end of its turn.
     ///
-    /// - Parameter done: is told on a loop's thread: false where one of them still has row changes or frames to pass on, which
-    ///   may wait for slow readers.
+    /// - Parameter done: called on a loop's thread, with false if a loop still has row changes or frames to pass on,
+    ///   which may wait for slow readers.
     package func awaitQuiet(rounds: Int = 6, then done: @escaping @Sendable (Bool) -> Void) {
         survey({ $0.changes.isEmpty && !$0.delivery.hasWork }) { [self] areQuiet in
             guard rounds > 1, areQuiet.allSatisfy(\.self) else { return done(areQuiet.allSatisfy(\.self)) }
@@ -67,7 +67,7 @@ extension Gateway {
         }
     }
 
-    /// The figures of all loops are those of now, and not of the last second.
+    /// Publishes the current figures of all loops, instead of those of the last second.
     package func publishFigures(then done: @escaping @Sendable () -> Void) {
         survey({ $0.gauges.publish($0) }) { _ in done() }
     }
@@ -80,12 +80,12 @@ extension Gateway {
     }
 }
 
-/// Gathers what the loops answer to one question, and passes it on when the last of them has.
+/// Collects the loops' answers to one query, and passes them on when the last one arrives.
 package final class AnswerCollector<Part: Sendable>: Sendable {
     private let state: Mutex<(parts: [Part], missing: Int)>
     private let whenComplete: @Sendable ([Part]) -> Void
 
-    /// - Parameter whenComplete: called once, on the thread of whoever answers last.
+    /// - Parameter whenComplete: called once, on the thread of the last answer.
     package init(count: Int, whenComplete: @escaping @Sendable ([Part]) -> Void) {
         state = Mutex((parts: [], missing: count))
         self.whenComplete = whenComplete

@@ -2,7 +2,7 @@ import Hub
 package import Streams
 package import Wire
 
-/// How somebody reads a stream.
+/// The transport by which a client reads a stream.
 package enum StreamTransport: String, Sendable, CaseIterable {
     case webSocket = "websocket"
     /// Event streams of either API: `live=sse`, `live=events`, and subscriptions without a WebSocket.
@@ -10,13 +10,13 @@ package enum StreamTransport: String, Sendable, CaseIterable {
     case longPoll = "long_poll"
 }
 
-/// Who reads and who writes one stream.
+/// The readers and writers of one stream.
 package struct StreamAudience: Sendable {
-    /// Of all, not only of those that are listed.
+    /// Counts all, not only those listed.
     package var counts: [StreamTransport: Int] = [:]
-    /// Up to where the slowest of all has it, in bytes; nil where nobody reads.
+    /// The lowest offset of any reader, in bytes; nil if there are none.
     package var slowest: Int?
-    /// Some of them, the slowest first.
+    /// Some of the readers, slowest first.
     package var watchers: [Watcher] = []
     package var writers: [Writer] = []
 
@@ -26,13 +26,13 @@ package struct StreamAudience: Sendable {
         package let connection: ConnectionID?
         package let user: Name?
         package let address: String?
-        /// Up to where it was sent the stream, in bytes.
+        /// The end of what was sent to it, in bytes.
         package let offset: Int
         /// Bytes that wait for its socket to take them.
         package let pendingBytes: Int
     }
 
-    /// A connection by which the stream is appended to.
+    /// A connection that appends to the stream.
     package struct Writer: Sendable {
         /// Nil for a long request.
         package let connection: ConnectionID?
@@ -48,9 +48,9 @@ package struct StreamAudience: Sendable {
         writers += other.writers
     }
 
-    /// Keeps so many in the lists.
+    /// Shortens both lists to this limit.
     mutating func cut(to limit: Int) {
-        // By name where they have the same, so that rows stay where they are from one look to the next.
+        // Sorts equal offsets by name, so that rows keep their places from one refresh to the next.
         watchers.sort { ($0.offset, $0.user ?? "", $0.address ?? "") < ($1.offset, $1.user ?? "", $1.address ?? "") }
         watchers = Array(watchers.prefix(limit))
         writers = Array(writers.prefix(limit))
@@ -58,7 +58,7 @@ package struct StreamAudience: Sendable {
 }
 
 extension Gateway {
-    /// How many read each of some streams, by each way.
+    /// Counts the readers of some streams, by transport.
     package func watcherCounts(
         of streams: [StreamSnapshot], then reply: @escaping @Sendable ([StreamID: [StreamTransport: Int]]) -> Void
     ) {
@@ -69,7 +69,7 @@ extension Gateway {
         }
     }
 
-    /// Who reads and writes a stream; up to `limit` of each.
+    /// The readers and writers of a stream, up to `limit` of each.
     package func audience(
         of stream: StreamSnapshot, limit: Int, then reply: @escaping @Sendable (StreamAudience) -> Void
     ) {
@@ -92,7 +92,7 @@ extension EventLoop {
     }
 
     func audience(of stream: StreamSnapshot, limit: Int) -> StreamAudience {
-        // Of thousands only some are listed, so no more than an offset is taken of each.
+        // Only some of thousands are listed, so only an offset is copied for each.
         var all: [Candidate] = hub.watchers(of: stream.name, stream.id).map { member in
             Candidate(
                 transport: member.isReader ? .events : .webSocket, slot: member.slot, isMember: true, user: member.user,
@@ -123,9 +123,9 @@ extension EventLoop {
 
     private struct Candidate {
         let transport: StreamTransport
-        /// Nil where there is none while it waits.
+        /// Nil if a reader has none while it waits.
         let slot: Slot?
-        /// The hub knows the slot, and so the page shows it as a connection.
+        /// The hub knows the slot, so the page shows it as a connection.
         let isMember: Bool
         let user: Name?
         let offset: Int
@@ -139,7 +139,7 @@ extension EventLoop {
     }
 }
 
-/// Those who read streams on a loop, for the metrics.
+/// A loop's readers of streams, for the metrics.
 extension EventLoop {
     var watchersByTransport: [StreamTransport: Int] {
         let members = hub.counters.streamWatchers

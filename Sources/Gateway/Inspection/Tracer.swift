@@ -2,42 +2,42 @@ import Glibc
 package import Hub
 package import Wire
 
-/// One frame that went over a connection while an operator looked at it.
+/// One frame that passed over a connection while an operator watched it.
 package struct TraceEntry: Sendable {
     package let number: Int
-    /// In milliseconds since 1970.
+    /// Milliseconds since 1970.
     package let at: Int64
     package let isOutgoing: Bool
     package let head: FrameHead
-    /// Of an incoming message without its frame's header, of an outgoing frame with it.
+    /// Without the frame header for an incoming message, with it for an outgoing frame.
     package let bytes: Int
-    /// Bytes that waited for the socket then.
+    /// Bytes that were waiting for the socket at that time.
     package let queue: Int
 }
 
-/// What goes over the few connections of a loop that an operator looks at. While nobody does, a frame is spared all of it
-/// but the question whether anybody does.
+/// Records the frames of the few connections that operators are watching. While none are watched, a frame costs only
+/// the check for that.
 package struct Tracer {
     private struct Trace {
         var entries = Ring<TraceEntry>(capacity: 100)
         var number = 0
-        /// In seconds of the loop. Whoever looks says so again before.
+        /// Seconds on the loop's clock. An operator's page renews its watch before then.
         var until: Int32
     }
 
     private var traces: [Slot: Trace] = [:]
 
-    /// Seconds that a look lasts.
+    /// Seconds that a watch lasts.
     private static let patience: Int32 = 5
 
     package init() {}
 
     package var isIdle: Bool { traces.isEmpty }
 
-    /// Those that are looked at and not left out.
+    /// The watched connections, except one.
     package func slots(except: Slot?) -> [Slot] { traces.keys.filter { $0 != except } }
 
-    /// Keeps what goes over the connection from here on, and returns what has since it is looked at.
+    /// Starts or renews the watch on a connection, and returns the frames recorded since it began.
     package mutating func look(at slot: Slot, second: Int32) -> [TraceEntry] {
         traces[slot, default: Trace(until: 0)].until = second + Self.patience
         return traces[slot]?.entries.elements ?? []
@@ -67,9 +67,9 @@ package struct Tracer {
     }
 }
 
-/// What an operator who looks at a connection is told of frames.
+/// The recording of frames for an operator who watches a connection.
 extension Delivery {
-    /// Only to be called while anybody looks: an audience is searched.
+    /// Call only while connections are watched, because it searches the audience.
     mutating func trace(_ frame: Frame, to audience: [Slot], except: Slot?) {
         let watched = tracer.slots(except: except).filter(audience.contains)
         guard !watched.isEmpty else { return }

@@ -2,22 +2,23 @@ import CWebSockets
 import Hub
 import Wire
 
-/// Pings the sockets of a loop to find out what they have received: a pong acknowledges all that was sent before its ping.
+/// Pings the sockets of a loop to find out what they have received: a pong acknowledges everything sent before its
+/// ping.
 ///
 /// Confined to the loop's thread.
 final class AcknowledgementPings {
     private unowned let loop: EventLoop
-    /// Sockets that are yet to be pinged in this second.
+    /// Sockets still to be pinged in this second.
     private var due: [Slot] = []
-    /// How many at a time.
+    /// The number of sockets per step.
     private var perStep = 0
     private lazy var timer = LoopTimer(loop.libuv) { [unowned self] in goOn() }
 
-    /// Seconds between two pings to a socket whose last changes are not acknowledged: what a client may be sent again when
-    /// it comes back. A ping and its pong cost the loop about as much as a delivery.
+    /// Seconds between two pings to a socket whose last changes are not acknowledged, and so the span of changes that a
+    /// client may be sent again when it reconnects. A ping with its pong costs the loop about as much as a delivery.
     private static let interval: Int32 = 5
 
-    /// How often some of those whose turn it is are pinged, in milliseconds, and in how many such steps all of them are.
+    /// Milliseconds between the steps in which due sockets are pinged, and the number of steps that cover all of them.
     private static let step: UInt64 = 20
     private static let steps = 40
     private static let fewest = 16
@@ -26,10 +27,10 @@ final class AcknowledgementPings {
         self.loop = loop
     }
 
-    /// Once a second: finds out whose turn it is.
+    /// Called once a second: collects the sockets that are due.
     ///
-    /// Sockets that hear the same channels are due in the same second, and pings to thousands of them, and the answers,
-    /// would hold up the loop for as long as two broadcasts to all. So they are spread over most of the second.
+    /// Sockets with the same channels are due in the same second. Pings to thousands of them, with the answers, would
+    /// block the loop for as long as two broadcasts to all, so they are spread over most of the second.
     func beginSecond() {
         let loop = loop
         due.removeAll(keepingCapacity: true)
@@ -48,9 +49,9 @@ final class AcknowledgementPings {
         sendSome()
     }
 
-    /// Whether somebody waits for a sign of life, and none is under way.
+    /// Whether a sign of life is wanted and no ping is under way.
     ///
-    /// Receipts that are written back are asked for once a second.
+    /// Receipts that must be written back are requested once a second.
     private func wantsProof(_ slot: Slot) -> Bool { loop.hub.isWatched(slot) && !loop.hub.awaitsPong(slot) }
 
     private func goOn() {
@@ -63,7 +64,7 @@ final class AcknowledgementPings {
         for _ in 0..<min(perStep, due.count) {
             let slot = due.removeLast()
             let socket = loop.delivery.sockets[Int(slot)]
-            // One ping at a time: only the answer to the last counts.
+            // One ping at a time: only the answer to the last one counts.
             guard socket.isOpen, !socket.isClosing,
                 socket.hasUnacknowledged || wantsProof(slot) || loop.hub.owesReceipts(slot),
                 !loop.recoveries.awaitsPong(from: slot)
@@ -73,7 +74,7 @@ final class AcknowledgementPings {
         if !due.isEmpty { timer.start(after: Self.step) }
     }
 
-    /// Pings a socket. Its pong acknowledges what was sent to it, and says that it lives.
+    /// Pings a socket. Its pong acknowledges what was sent to it, and shows that it is alive.
     func send(to slot: Slot) {
         let loop = loop
         guard loop.delivery.sockets[Int(slot)].isOpen, !loop.delivery.sockets[Int(slot)].isClosing,
@@ -84,14 +85,14 @@ final class AcknowledgementPings {
         loop.recoveries.pinged(slot)
     }
 
-    /// Pings those of the sockets that are this loop's.
+    /// Pings those of the sockets that belong to this loop.
     func send(to places: [SocketPlace]) {
         for place in places where place.loop == loop.index && Int(place.slot) < loop.delivery.sockets.count {
             send(to: place.slot)
         }
     }
 
-    /// A pong came.
+    /// Handles a pong.
     func answered(by slot: Slot, _ payload: UnsafeRawBufferPointer) {
         let loop = loop
         loop.delivery.heard(slot, second: loop.second)

@@ -1,22 +1,23 @@
 import Logging
 
-/// How many connections' ends a loop tells of by themselves; the rest of a second's are one line together.
+/// Limits how many connection ends a loop logs one by one per second; the others share one line.
 ///
-/// When a network or a deploy ends thousands at once, neither the loop nor the log is to be kept busy with it.
+/// When a network or a deploy ends thousands of connections at once, neither the loop nor the log should be kept busy
+/// with it.
 struct EndingLog {
-    /// Lines in a second, of this loop.
+    /// Lines per second from this loop.
     private let most: Int
     private var told = 0
     private var untold = 0
 
-    /// Lines in a second, of the whole hub.
+    /// Lines per second from the whole hub.
     private static let mostOfAll = 50
 
     init(loops: Int) {
         most = max(1, Self.mostOfAll / max(1, loops))
     }
 
-    /// Whether there is a line for one more.
+    /// Whether one more end gets a line of its own.
     mutating func mayTell() -> Bool {
         guard told < most else {
             untold += 1

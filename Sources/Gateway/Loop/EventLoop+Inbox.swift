@@ -1,6 +1,6 @@
 import Hub
 
-/// What other threads want of a loop.
+/// Handles the tasks that other threads post to a loop.
 extension EventLoop {
     func drainInbox() {
         counters.turnBegins()
@@ -47,7 +47,7 @@ extension EventLoop {
         }
     }
 
-    /// The operator's port stays open: it says that the hub drains.
+    /// Closes the listeners except the operator's port, which reports that the hub drains.
     private func stopAccepting() {
         admission.drain()
         for listener in listeners where !listener.isOps { listener.close() }

@@ -4,7 +4,7 @@ import Hub
 import Logging
 import Wire
 
-/// A number for each WebSocket of a loop; that of one that is gone falls to the next.
+/// Allocates a number to each WebSocket of a loop; numbers of closed ones are reused.
 struct SlotAllocator {
     private var free: [Slot] = []
     private var count: Slot = 0
@@ -18,17 +18,17 @@ struct SlotAllocator {
     mutating func release(_ slot: Slot) { free.append(slot) }
 }
 
-/// Connections of clients that are accepted.
+/// Accepted connections of clients.
 extension EventLoop {
-    /// Counts a connection for its address, and makes room for it where descriptors run short.
+    /// Counts a connection for its address, and makes room for it if descriptors run short.
     ///
-    /// - Returns: nil where it is to be closed.
+    /// - Returns: nil if the connection must be closed.
     func takeIn(_ fd: Int32) -> Arrival? {
         guard var arrival = admission.arrive(by: fd) else {
             counters.unheard += 1
             return nil
         }
-        // On another loop that is too late for this one, and not for its client's next attempt.
+        // If another loop ends one, that is too late for this connection, but in time for the client's next attempt.
         if arrival.isOver, let source = arrival.source, !endIdle(of: source) {
             for sibling in siblings { sibling.post(.endIdle(source)) }
         }
@@ -83,15 +83,16 @@ extension EventLoop {
         execute()
     }
 
-    /// Whether a client said that it goes. A browser closes with 1001 when a tab is closed (WHATWG WebSockets, "make disappear");
-    /// Chromium without a code where a page is reloaded, left, or kept to be shown again; and a page's own close says 1000 or nothing.
+    /// Whether the client announced that it leaves. A browser closes with 1001 when a tab is closed (WHATWG WebSockets,
+    /// "make disappear"); Chromium sends no code when a page is reloaded, left, or kept to be shown again; and a page's
+    /// own close sends 1000 or nothing.
     private func saysGoodBye(_ slot: Slot) -> Bool {
         let code = delivery.sockets[Int(slot)].endCode
         return delivery.reasons[slot] == nil && (code == 1001 || (code == 1000 || code == 1005) && hub.isPage(slot))
     }
 
-    /// For how many milliseconds a socket that ends had not answered a ping; 0 where it was not asked. One that the peer ends
-    /// owes nothing: its system has spoken.
+    /// Milliseconds for which a closing socket had not answered a ping; 0 if it was not pinged. If the peer ends the
+    /// connection, that counts as an answer: its system has spoken.
     private func silence(before slot: Slot) -> Int64 {
         let socket = delivery.sockets[Int(slot)]
         guard socket.wasPinged, delivery.reasons[slot] != nil else { return 0 }
@@ -99,11 +100,11 @@ extension EventLoop {
     }
 
     func noteConnections() {
-        // Readers of events are among the hub's connections.
+        // The hub counts HTTP readers of events among its connections.
         gauges.connections.store(hub.connectionCount + answers.count - router.events.count, ordering: .relaxed)
     }
 
-    /// Once a second: pings those that have been silent, and closes those that stay so.
+    /// Called once a second: pings silent sockets, and closes those that stay silent.
     func tickSockets() {
         for slot in delivery.sockets.indices {
             let socket = delivery.sockets[slot]
@@ -128,11 +129,11 @@ extension EventLoop {
 
     // MARK: Closing
 
-    /// Every close of ours goes by here: its answer acknowledges what was sent before it.
+    /// Starts every close that the hub initiates. The peer's answer acknowledges everything sent before it.
     ///
-    /// - Parameter asks: by a ping, too.
+    /// - Parameter asks: also sends a ping for acknowledgement.
     func beginClosing(_ slot: Slot, _ code: CloseCode, reason: StaticString, asks: Bool = false) {
-        // One that is being dismissed as a slow reader lost what waited for it, so that its answer acknowledges nothing.
+        // A socket dismissed as a slow reader lost its pending messages, so its answer acknowledges nothing.
         guard !delivery.sockets[Int(slot)].isClosing else { return }
         guard !delivery.sockets[Int(slot)].isAnswer else { return answers.end(slot) }
         let ping = hub.isClosing(slot)
@@ -140,8 +141,8 @@ extension EventLoop {
         delivery.beginClosing(slot, code, reason: reason)
     }
 
-    /// Closes one of so many shares of the sockets, behind what waits for them, in a way that makes their clients come
-    /// back elsewhere. For a drain: the gateway says when.
+    /// Closes one of `rounds` shares of the sockets, after their pending messages, in a way that makes the clients
+    /// reconnect elsewhere. For a drain, paced by the gateway.
     func closeSome(rounds: Int) {
         let open = delivery.sockets.indices.filter {
             delivery.sockets[$0].isOpen && !delivery.sockets[$0].isClosing
@@ -151,23 +152,24 @@ extension EventLoop {
         }
     }
 
-    /// A few sockets are no stampede, and nobody is to wait for them.
+    /// So few reconnecting clients are no stampede, and the drain need not take longer for them.
     private static let leastClosed = 10
 
-    /// A close frame of the peer: the answer to ours, which acknowledges all before it, or to be answered.
+    /// Handles a close frame from the peer: either it answers ours, and acknowledges everything before it, or we answer
+    /// it.
     ///
-    /// libwebsockets would answer it in any case, and so a second time where the close was ours: browsers call that a
-    /// protocol error. The result makes it end the connection at once, with nothing of its own, and pass on nothing that
-    /// the peer sent behind the close frame (RFC 6455, section 5.5.1).
+    /// libwebsockets would answer in any case, and thus a second time if the close was ours, which browsers report as a
+    /// protocol error. The result makes it end the connection at once, send nothing itself, and pass on nothing that
+    /// the peer sent after the close frame (RFC 6455, section 5.5.1).
     func peerCloses(_ slot: Slot, _ payload: UnsafeRawBufferPointer) -> Int32 {
         if delivery.isAnswer(payload, from: slot) { hub.closeAnswered(slot) }
         delivery.answerClose(slot, PeerClose(payload))
         return -1
     }
 
-    /// libwebsockets is about to end the connection: because it is over, because of what we said, or because the peer
-    /// broke a rule. In the last case it has a close frame of its own to send, or forgets to (control frames of more than
-    /// 125 bytes, lengths over 63 bits).
+    /// Called when libwebsockets is about to end the connection: because it is over, because of what we sent, or
+    /// because the peer broke a rule. In the last case lws has a close frame of its own to send, or forgets to send one
+    /// (control frames over 125 bytes, lengths over 63 bits).
     func lwsEnds(_ slot: Slot, _ wsi: OpaquePointer) {
         let socket = delivery.sockets[Int(slot)]
         guard socket.isOpen, !socket.isClosing, !admission.isDraining else { return }
@@ -181,22 +183,22 @@ extension EventLoop {
         }
     }
 
-    /// Whether a peer has not ended the connection itself.
+    /// True unless the peer has ended the connection itself.
     private static func isThere(_ fd: Int32) -> Bool {
         var byte: UInt8 = 0
         let count = recv(fd, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
         return count > 0 || count < 0 && (errno == EAGAIN || errno == EINTR)
     }
 
-    // MARK: What the log tells
+    // MARK: Logging
 
-    /// Joins that were refused, rows that do not come, and messages that nobody was told of.
+    /// Logs refused joins, row subscriptions that failed, and refused messages.
     func logFailures() {
         for (slot, failure) in hub.takeFailures() {
             let (message, reason): (Logger.Message, String) =
                 switch failure.subject {
                 case .subscription: ("A subscription was refused", failure.reason.rawValue)
-                // A reason of its own: the log counts what has the same one together.
+                // A separate reason, because the log counts lines with the same reason together.
                 case .message: ("A message was refused", "message_" + failure.reason.rawValue)
                 }
             denials.tell(
@@ -205,7 +207,7 @@ extension EventLoop {
         }
     }
 
-    /// Before the socket and its member are forgotten.
+    /// Called before the socket and its member are forgotten.
     func logEnd(of slot: Slot) {
         guard logger.logLevel <= .info, endings.mayTell() else { return }
         let (socket, account, reason) = (
@@ -223,13 +225,13 @@ extension EventLoop {
         ]
         if let peer = account.peer { facts["peer"] = .string(peer.text) }
         if let user = hub.user(of: slot) { facts["user"] = .string(user.text) }
-        // A peer's own words are left out: anything might stand there.
+        // The peer's own reason is left out, because it can contain anything.
         if let reason { facts["reason"] = .string("\(reason)") }
         for fact in traces[slot]?.facts ?? [] { facts[fact.name] = .string(fact.value) }
         logger.info("connection ended", metadata: facts)
     }
 
-    /// `hub` and `peer` said goodbye first; `nobody` did where the connection just broke.
+    /// `hub` or `peer` sent the first close frame; `nobody` stands for a broken connection.
     private static func whoClosed(_ socket: Socket, _ reason: StaticString?) -> String {
         if reason != nil { return "hub" }
         return socket.endCode == 1006 ? "nobody" : "peer"

@@ -6,23 +6,23 @@ import Logging
 import Wire
 import Workers
 
-/// One thread, one libuv loop, one libwebsockets context, one hub: everything that happens to a connection happens here. This
-/// type turns the loop and routes: what comes from sockets, timers and other threads goes to the hub or to the part of the
-/// loop whose it is, and the hub's actions to those who carry them out.
+/// One thread, one libuv loop, one libwebsockets context, one hub: everything that happens to a connection happens
+/// here. This type runs the loop and routes: input from sockets, timers and other threads goes to the hub or to the
+/// responsible part of the loop, and the hub's actions to the parts that execute them.
 ///
-/// Confined to its thread from `run` on; other threads reach it through `inbox` alone. A turn of the loop is: take what
-/// the sockets and the inbox have, let the hub decide, note what is to be sent; at the turn's end (`uv_check`) give every
-/// socket one write.
+/// Confined to its thread from `run` on; other threads reach it only through `inbox`. A turn of the loop reads the
+/// sockets and the inbox, lets the hub decide, and records what to send; at the end of the turn (`uv_check`), every
+/// socket gets one write.
 final class EventLoop {
     let index: Int
     let configuration: GatewayConfiguration
-    /// What holds now.
+    /// The current rules.
     private(set) var rules: GatewayRules
-    /// Whom the loop asks.
+    /// The services that the loop uses.
     let services: GatewayServices
-    /// What it shares with other loops and other rooms.
+    /// State shared with other loops and other rooms.
     private let shared: HubShared
-    /// What it shares with the gateway's other loops.
+    /// State shared with the gateway's other loops.
     let limits: SharedLimits
     let logger: Logger
     let inbox: LoopInbox
@@ -35,7 +35,7 @@ final class EventLoop {
     // From a connection to a WebSocket.
     private(set) var listeners: [Listener] = []
     private let certificates: CertificateRefresher?
-    /// Nil where the hub ends no TLS.
+    /// Nil if the hub terminates no TLS.
     private(set) var tunnels: TLSTunnels?
     private(set) var lws = LWSContext()
     var admission: Admission
@@ -48,9 +48,9 @@ final class EventLoop {
     // WebSockets.
     var slots = SlotAllocator()
     var countedAddresses = CountedAddresses()
-    /// What the tracing of clients calls their upgrades, of those that have some.
+    /// The trace contexts of clients' upgrades, if they have one.
     var traces: [Slot: TraceContext] = [:]
-    /// Those of WebSockets, which `Socket` points to.
+    /// The tunnels of WebSockets, which `Socket` points to.
     var openTunnels: [Slot: TLSTunnel] = [:]
     var partial: PartialMessages
     lazy var pauses = ReadPauses(libuv)
@@ -65,10 +65,10 @@ final class EventLoop {
     private(set) var second: Int32 = 0
     private lazy var ticks = LoopTimer(libuv) { [unowned self] in tick() }
     private lazy var hubTimer = LoopTimer(libuv) { [unowned self] in wakeHub() }
-    /// When the hub is to be woken, in monotonic milliseconds; nil while no timer runs.
+    /// When to wake the hub, in monotonic milliseconds; nil while no timer runs.
     private var wakesHubAt: Int64?
 
-    // What is said of it.
+    // Figures and logs.
     let gauges: LoopGauges
     var counters = LoopCounters()
     var endings: EndingLog
@@ -76,7 +76,7 @@ final class EventLoop {
     /// In seconds of the loop; one warning a minute is enough.
     private var silentAboutStallsUntil: Int32 = 0
 
-    /// - Parameter index: its place among the loops of the gateway.
+    /// - Parameter index: the loop's place among the gateway's loops.
     init(_ index: Int, of gateway: Gateway, services: GatewayServices) {
         self.index = index
         configuration = gateway.configuration
@@ -119,7 +119,7 @@ final class EventLoop {
         data.map { Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Starts to accept. Before `run`, on the thread that made the loop.
+    /// Starts to accept connections. Called before `run`, on the thread that created the loop.
     func listen() throws(GatewayError) {
         listeners.append(try Listener(host: configuration.host, port: configuration.port, .clients, loop: self))
         guard index == 0 else { return }
@@ -132,11 +132,11 @@ final class EventLoop {
         }
     }
 
-    /// Turns until it is stopped; the calling thread becomes the loop's.
+    /// Runs the loop until it is stopped; the calling thread becomes the loop's.
     func run() {
         gauges.turns()
         preferShortSlices()
-        // Here, because a ring belongs to the thread that makes it.
+        // Created here, because a ring belongs to the thread that creates it.
         if configuration.usesIOUring {
             delivery.ring = SendRing()
             if delivery.ring == nil {
@@ -146,7 +146,7 @@ final class EventLoop {
         }
         counters.loopBegins()
         libuv.run()
-        // What was written last is in the tunnels, and goes on to their clients.
+        // The last output is in the tunnels; this passes it on to the clients.
         if tunnels != nil { libuv.runOnce() }
     }
 
@@ -157,7 +157,7 @@ final class EventLoop {
             monotonic: Self.milliseconds, unix: Int64(wall.tv_sec) * 1000 + Int64(wall.tv_nsec) / 1_000_000)
     }
 
-    /// Monotonic.
+    /// Monotonic milliseconds.
     static var milliseconds: Int64 { Int64(uv_hrtime() / 1_000_000) }
 
     // MARK: The hub's actions
@@ -166,7 +166,7 @@ final class EventLoop {
         defer { awaitHub() }
         if hub.hasFailures { logFailures() }
         guard !hub.actions.isEmpty else { return offerLeases() }
-        // The two lists change places, so that neither is allocated anew.
+        // Swapping the two lists saves reallocating them.
         swap(&executing, &hub.actions)
         for action in executing {
             switch action {
@@ -202,19 +202,19 @@ final class EventLoop {
         offerLeases()
     }
 
-    /// Asks who decides about private channels; the answer comes back to this loop.
+    /// Asks the authority on private channels; the answer comes back to this loop.
     func ask(_ question: AuthorizationQuestion, answer: @escaping @Sendable (AuthorizationOutcome) -> LoopTask) {
         guard let authority = services.authority else { return inbox.post(answer(.unavailable)) }
         authority.decideQuestion(question) { [inbox] in inbox.post(answer($0)) }
     }
 
-    /// Has a broadcast kept.
+    /// Stores a broadcast.
     func store(_ message: PersistedMessage, answer: @escaping @Sendable (String?) -> Void) {
         guard let messages = services.messages else { return answer(nil) }
         messages.storeMessage(message, answer: answer)
     }
 
-    /// Others may take over presences that ended here. What was said of them here has to be on its way before.
+    /// Offers presences that ended here to other hubs. The news about them must be under way first.
     private func offerLeases() {
         guard hub.hasOffers else { return }
         postRelays()
@@ -230,11 +230,11 @@ final class EventLoop {
 
     // MARK: Turns
 
-    /// libuv runs timers before it waits for events, so what runs by a timer ends its turn itself, or what it has to say
-    /// waits with it.
+    /// Ends a turn. libuv runs timers before it waits for events, so a timer's action must end the turn itself;
+    /// otherwise its output would wait, too.
     func endTurn() {
         defer { if let took = counters.turnEnds() { warn(ofStall: took) } }
-        // Nothing has to happen for what the last turn left.
+        // Work left by the last turn starts a turn without any event.
         if changes.isSliced { counters.turnBegins() }
         postRelays()
         if delivery.hasWork, !postponement.isDue() { delivery.flush() }
@@ -248,11 +248,11 @@ final class EventLoop {
         changes.turnEnds()
         tunnels?.beginTurn()
         http.beginTurn()
-        // While slices are left to send or requests to read, the loop does not wait for events.
+        // While there are slices to send or requests to read, the loop must not wait for events.
         libuv.keepsTurning(delivery.hasWork || changes.isSliced || http.isBehind)
     }
 
-    /// Sockets that have room again for what waits.
+    /// Continues output for sockets that have room again.
     private func resumeRelieved() {
         while let slot = delivery.takeRelieved() {
             if delivery.sockets[Int(slot)].isAnswer {
@@ -266,13 +266,13 @@ final class EventLoop {
         }
     }
 
-    /// Right before libuv waits: ends a turn of which `uv_check` does not know. In its idle phase lws handles what it has
-    /// read already, such as frames that came with their upgrade in one packet.
+    /// Called right before libuv waits: ends a turn that `uv_check` does not cover. In its idle phase, lws handles
+    /// bytes it has already read, such as frames that came in one packet with their upgrade.
     func endEarlyTurn() {
         if counters.isInTurn { endTurn() }
     }
 
-    /// Sockets that have caught up are told the states that they were spared the steps to.
+    /// Sends sockets that have caught up the states whose steps were left out.
     private func sendResyncs() {
         while let resync = delivery.takeResync() {
             hub.showState(resync.state, to: resync.slot)
@@ -289,7 +289,7 @@ final class EventLoop {
             metadata: ["loop": "\(index)", "stalls": "\(counters.stalls)"])
     }
 
-    /// New rules, on the loop's own thread.
+    /// Applies new rules, on the loop's own thread.
     func adopt(_ rules: GatewayRules) {
         self.rules = rules
         hub.applySettings(rules.limits, rules.presence, rules.typing)
@@ -300,8 +300,8 @@ final class EventLoop {
 
     // MARK: Timers
 
-    /// Sets the timer for what the hub has to do next at a certain moment (windows that end, typing that falls silent, news
-    /// that waited for company), if that is another moment than before.
+    /// Sets the timer for the hub's next due moment (ends of windows, typing that falls silent, news waiting to be sent
+    /// together), if that moment is earlier than the timer's.
     private func awaitHub() {
         guard let due = hub.nextDue else { return }
         if let wakesHubAt, wakesHubAt <= due { return }
@@ -317,7 +317,7 @@ final class EventLoop {
         endTurn()
     }
 
-    /// Once a second.
+    /// Called once a second.
     private func tick() {
         counters.turnBegins()
         second += 1
@@ -340,7 +340,7 @@ final class EventLoop {
         endTurn()
     }
 
-    /// On one loop: the others are told.
+    /// Checks the certificate on one loop, which tells the others.
     private func lookAfterCertificate() {
         guard index == 0, second % CertificateRefresher.interval == 0, let certificate = certificates?.look() else {
             return
@@ -350,16 +350,16 @@ final class EventLoop {
     }
 }
 
-/// Puts off the write at the end of a turn while the socket that was read last has more: what a busy publisher sent at once
-/// arrives in pieces of the small receive buffer, and is to leave in one write per subscriber.
+/// Postpones the write at the end of a turn while the socket read last has more input: a busy publisher's burst arrives
+/// in pieces of the small receive buffer, and should leave in one write per subscriber.
 struct FlushPostponement {
-    /// The socket that was read in this turn, the last one if there were several; -1 for none.
+    /// The last socket read in this turn; -1 for none.
     var lastRead: Int32 = -1
     private var postponed = 0
 
     private static let most = 64
 
-    /// Whether the write of the turn that ends is put off.
+    /// Whether to postpone the write of the ending turn.
     mutating func isDue() -> Bool {
         defer { lastRead = -1 }
         guard lastRead >= 0, postponed < Self.most, roost_unread(lastRead) > 0 else {

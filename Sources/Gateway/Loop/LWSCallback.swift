@@ -2,7 +2,7 @@ import CWebSockets
 import Hub
 import Wire
 
-/// Where lws calls us. It finds the loop and the slot, and leaves the work to them.
+/// The callback for lws. It finds the loop and the slot, and leaves the work to them.
 func lwsCallback(
     _ wsi: OpaquePointer?, _ reason: lws_callback_reasons, _ user: UnsafeMutableRawPointer?,
     _ input: UnsafeMutableRawPointer?, _ length: Int
@@ -18,8 +18,8 @@ extension EventLoop {
         _ reason: lws_callback_reasons, _ wsi: OpaquePointer, _ user: UnsafeMutableRawPointer?,
         _ bytes: UnsafeRawBufferPointer
     ) -> Int32 {
-        // libuv closes handles behind the turn, right before it waits, and lws says so: that begins no turn, or the wait would
-        // be counted as one.
+        // libuv closes handles after the turn, right before it waits, and lws then calls back. That must not begin a
+        // turn, or the wait would count as part of it.
         if reason != LWS_CALLBACK_WSI_DESTROY { counters.turnBegins() }
         switch reason {
         case LWS_CALLBACK_RECEIVE:
@@ -66,7 +66,7 @@ extension EventLoop {
         return number - 1
     }
 
-    /// One piece of a message, or all of it.
+    /// Takes one piece of a message, or all of it.
     private func received(_ slot: Slot, _ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
         delivery.heard(slot, second: second)
         counters.bytesReceived += bytes.count
@@ -93,8 +93,8 @@ extension EventLoop {
         } catch {
             counters.malformed += 1
             logger.debug("dropped a malformed frame: \(error)")
-            // What could be read is UTF-8. lws would look at each piece: also at a pong that comes in the middle of a
-            // character, and call the text broken.
+            // A message that parses is UTF-8. lws would validate each piece: it would also check a pong that arrives in
+            // the middle of a character, and reject the text.
             if !isBinary, String(validating: message, as: UTF8.self) == nil {
                 return close(slot, wsi, .invalidData, "The text is not UTF-8", "text that is not UTF-8")
             }
@@ -103,17 +103,17 @@ extension EventLoop {
         return 0
     }
 
-    /// Leaves a socket unread for a moment where it sent faster than it may.
+    /// Stops reading a socket for a moment if it sends faster than allowed.
     private func pace(_ slot: Slot, _ wsi: OpaquePointer, bytes: Int, endsMessage: Bool) {
-        // The time of this turn: to look at a clock for each piece would cost more than to handle it.
+        // The time at the turn's start: reading a clock for each piece would cost more than handling it.
         let pause = hub.pause(after: bytes, endsMessage: endsMessage, from: slot, at: libuv.turnTime)
         guard pause > 0 else { return }
         pauses.begin(slot, wsi, for: pause)
-        // Nothing more will be read in this turn, so nothing is to wait for it.
+        // Nothing more is read from this socket in the turn, so the write need not be postponed for it.
         postponement.lastRead = -1
     }
 
-    /// Once a second: where there is little room left, messages that are not finished in time end their sockets.
+    /// Called once a second: if little room is left, closes sockets whose messages were not completed in time.
     func endSlowMessages() {
         for slot in partial.overdue(at: second, timeout: rules.bodyTimeout) {
             counters.unfinishedRefused += 1
@@ -121,7 +121,7 @@ extension EventLoop {
         }
     }
 
-    /// All loops together hold more of unfinished messages than they may.
+    /// Closes a socket, because all loops together store too many bytes of unfinished messages.
     private func closeUnfinished(_ slot: Slot, _ wsi: OpaquePointer) -> Int32 {
         counters.unfinishedRefused += 1
         let sentence = "too many unfinished messages (limits.unfinished_bytes)"
@@ -134,7 +134,7 @@ extension EventLoop {
         return close(slot, wsi, .messageTooBig, refusal.message, "message too large")
     }
 
-    /// Ends the connection of which a message is being read. lws sends the close frame.
+    /// Ends a connection while one of its messages is being read. lws sends the close frame.
     ///
     /// - Parameters:
     ///   - sentence: for the peer.
@@ -143,7 +143,7 @@ extension EventLoop {
         _ slot: Slot, _ wsi: OpaquePointer, _ code: CloseCode, _ sentence: String, _ reason: StaticString
     ) -> Int32 {
         guard !delivery.hasSentClose(slot) else { return -1 }
-        // A close frame takes 123 bytes of reason (RFC 6455, section 5.5); lws copies them.
+        // A close frame has room for 123 bytes of reason (RFC 6455, section 5.5); lws copies them.
         var text = Array(sentence.utf8.prefix(123))
         let status = lws_close_status(rawValue: UInt32(code.rawValue))
         text.withUnsafeMutableBufferPointer { lws_close_reason(wsi, status, $0.baseAddress, $0.count) }

@@ -2,14 +2,14 @@ import CWebSockets
 import Logging
 import Synchronization
 
-/// What libwebsockets keeps for an event loop: a context on its libuv loop, with a virtual host.
+/// The libwebsockets state of an event loop: a context on its libuv loop, with a virtual host.
 struct LWSContext {
     private var host: OpaquePointer?
 
-    /// Not open yet.
+    /// A placeholder that is not open yet.
     init() {}
 
-    /// - Parameter owner: the loop that `lwsCallback` calls, from in here on.
+    /// - Parameter owner: the loop that `lwsCallback` calls, possibly during this call.
     init(on libuv: LibuvLoop, owner: EventLoop) {
         let data = Unmanaged.passUnretained(owner).toOpaque()
         guard let context = roost_context_create(libuv.pointer, data) else {
@@ -18,7 +18,7 @@ struct LWSContext {
         host = roost_vhost_create(context, "roost", lwsCallback)
     }
 
-    /// Gives a connection to lws, with what is to be taken for the first bytes that came by it.
+    /// Gives a connection to lws, with bytes that lws treats as the first ones received.
     func adopt(_ fd: Int32, _ bytes: [UInt8]) {
         _ = bytes.withUnsafeBytes { bytes in
             lws_adopt_socket_vhost_readbuf(
@@ -27,7 +27,8 @@ struct LWSContext {
     }
 }
 
-/// lws' own messages, which are about single misbehaving connections: kept for debugging, never on the operator's screen.
+/// lws's own messages, which are about single misbehaving connections: logged for debugging only, so that they do not
+/// bother the operator.
 enum LWSLog {
     private static let logger = Mutex<Logger?>(nil)
 
@@ -41,8 +42,8 @@ enum LWSLog {
         }
     }
 
-    /// lws may quote what a peer sent, and that may be a token: its lines end where a query, an assignment or a JWT
-    /// (RFC 7515: all of them begin with `{"` in base 64) would begin.
+    /// lws may quote a peer's bytes, which may include a token. So its lines are cut where a query, an assignment or a
+    /// JWT begins (RFC 7515: all of these begin with `{"` in base 64).
     private static func withoutSecrets(_ line: Substring) -> String {
         let marks = [line.firstIndex { $0 == "?" || $0 == "=" }, line.firstRange(of: "eyJ")?.lowerBound]
         guard let end = marks.compactMap({ $0 }).min() else { return String(line) }

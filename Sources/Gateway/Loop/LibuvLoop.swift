@@ -1,9 +1,9 @@
 import CWebSockets
 
-/// The libuv side of an event loop: what makes it turn, wakes it from other threads, and says when a turn ends.
+/// The libuv side of an event loop: runs it, wakes it from other threads, and reports the end of each turn.
 ///
-/// `@unchecked Sendable`: made by one thread and from `run` on confined to the loop's, but for `wake`, which libuv
-/// documents as callable from any. Nothing of it is freed: it lives as long as the process.
+/// `@unchecked Sendable`: created by one thread, and from `run` on confined to the loop's thread, except for `wake`,
+/// which libuv documents as callable from any thread. Nothing of it is freed: it lives as long as the process.
 final class LibuvLoop: @unchecked Sendable {
     let pointer: UnsafeMutablePointer<uv_loop_t>
     private let async: UnsafeMutablePointer<uv_async_t>
@@ -18,12 +18,12 @@ final class LibuvLoop: @unchecked Sendable {
         prepare = .allocate(capacity: 1)
         idle = .allocate(capacity: 1)
         uv_loop_init(pointer)
-        // Whoever wakes it before anybody is attached is heard in the first turn.
+        // A wake-up before a loop is attached takes effect in the first turn.
         async.initialize(to: uv_async_t())
         uv_async_init(pointer, async) { handle in EventLoop.of(handle?.pointee.data)?.drainInbox() }
     }
 
-    /// Calls the event loop back from here on.
+    /// Attaches the event loop that receives the callbacks.
     func attach(_ loop: EventLoop) {
         let data = Unmanaged.passUnretained(loop).toOpaque()
         async.pointee.data = data
@@ -36,33 +36,33 @@ final class LibuvLoop: @unchecked Sendable {
         uv_idle_init(pointer, idle)
     }
 
-    /// From any thread: the loop looks at its inbox.
+    /// Makes the loop check its inbox. Safe from any thread.
     func wake() { uv_async_send(async) }
 
     func run() { uv_run(pointer, UV_RUN_DEFAULT) }
 
-    /// One turn, for what there is to do now.
+    /// Runs one turn, without waiting for events.
     func runOnce() { uv_run(pointer, UV_RUN_NOWAIT) }
 
     func stop() { uv_stop(pointer) }
 
-    /// Keeps the loop from waiting for events, or lets it wait: an idle handle is called in each turn.
+    /// Keeps the loop from waiting for events, or lets it wait. An active idle handle prevents waiting.
     func keepsTurning(_ isOn: Bool) {
         if isOn { uv_idle_start(idle) { _ in } } else { uv_idle_stop(idle) }
     }
 
-    /// The time at which this turn began, in monotonic milliseconds.
+    /// The start of this turn, in monotonic milliseconds.
     var turnTime: Int64 { Int64(uv_now(pointer)) }
 }
 
-/// A timer of an event loop, confined to its thread. libuv runs timers before it waits for events, so what runs by one ends
-/// its turn itself. Lives as long as the process, as the loop does.
+/// A timer of an event loop, confined to its thread. libuv runs timers before it waits for events, so a timer's action
+/// must end its turn itself. Lives as long as the process, like the loop.
 final class LoopTimer {
     private let timer: UnsafeMutablePointer<uv_timer_t>
     private let loop: LibuvLoop
     private let action: () -> Void
 
-    /// - Parameter action: what is done each time; it must not hold the loop.
+    /// - Parameter action: called each time; it must not retain the loop.
     init(_ loop: LibuvLoop, _ action: @escaping () -> Void) {
         self.loop = loop
         self.action = action
@@ -72,11 +72,11 @@ final class LoopTimer {
         timer.pointee.data = Unmanaged.passUnretained(self).toOpaque()
     }
 
-    /// Begins anew where it runs already.
+    /// Starts the timer, or restarts it if it is running.
     ///
     /// - Parameters:
     ///   - delay: milliseconds.
-    ///   - interval: milliseconds from one time to the next; zero: once.
+    ///   - interval: milliseconds between repetitions; zero for none.
     func start(after delay: UInt64, every interval: UInt64 = 0) {
         uv_timer_start(
             timer,
@@ -86,7 +86,7 @@ final class LoopTimer {
             }, delay, interval)
     }
 
-    /// The same as `start(after:)`, by the time of now: the loop's own notion of it may be as old as this turn.
+    /// Like `start(after:)`, counting from the actual time: the loop's own time may be as old as this turn.
     func start(afterNow delay: UInt64) {
         uv_update_time(loop.pointer)
         start(after: delay)

@@ -3,9 +3,9 @@ package import Hub
 import Synchronization
 package import Wire
 
-/// What loops have done and hold: one loop's, or the sum of several.
+/// Figures of one loop, or the sum of several.
 package struct LoopFigures: Sendable {
-    /// When one loop published them, in nanoseconds of a clock that never goes back; of a sum, the latest.
+    /// When a loop published them, in monotonic nanoseconds; for a sum, the latest.
     package var publishedAt: UInt64 = 0
     package var connections = 0
     package var channels = 0
@@ -14,17 +14,17 @@ package struct LoopFigures: Sendable {
     package var hub = HubCounters()
     package var accepted = 0
     package var connectionsRefused: [String: Int] = [:]
-    /// By close code; nil for those that no standard names.
+    /// By close code; nil for codes that no standard defines.
     package var connectionsClosed: [UInt16?: Int] = [:]
-    /// WebSockets and requests that were ended over `limits.unfinished_bytes`.
+    /// WebSockets and requests ended because of `limits.unfinished_bytes`.
     package var unfinishedRefused = 0
-    /// Connections of clients that are no WebSocket and no answer that goes on.
+    /// Clients' connections that are neither WebSockets nor streaming answers.
     package var httpConnections = 0
-    /// Of these, those that were ended to make room for others.
+    /// Such connections that were ended to make room for others.
     package var displaced = 0
-    /// Connections that were closed without an answer, for want of descriptors or because their address had too many.
+    /// Connections closed without an answer, because descriptors ran short or their address had too many.
     package var unheard = 0
-    /// Requests that were refused as their user, or their address, has as much as one may have.
+    /// Requests refused because their user or address has reached its share.
     package var overShare = 0
     package var framesIn = 0
     package var bytesIn = 0
@@ -33,7 +33,7 @@ package struct LoopFigures: Sendable {
     package var writes = 0
     /// Bytes that wait for sockets to take them.
     package var pendingBytes = 0
-    /// Presence frames that slow readers were spared.
+    /// Presence and typing frames left out for slow readers.
     package var coalescedFrames = 0
     /// Slow readers that the feed stopped waiting for.
     package var slowReadersWrittenOff = 0
@@ -44,20 +44,20 @@ package struct LoopFigures: Sendable {
     /// Time in which row changes were held back for slow readers.
     package var heldMilliseconds = 0
     package var malformedFrames = 0
-    /// By limit: what was answered with an error for it.
+    /// Refusals, by limit.
     package var refused: [Limit: Int] = [:]
-    /// By rate: how often a socket was left unread for a moment.
+    /// How often reading a socket was paused, by rate.
     package var slowed: [Pace: Int] = [:]
     package var lag = Histogram.ofLatency
     package var turns = Histogram.ofTurns
     package var stalls = 0
     /// Loops that send in batches by io_uring.
     package var batching = 0
-    /// Who reads streams now.
+    /// Current readers of streams.
     package var streamWatchers: [StreamTransport: Int] = [:]
     /// Requests about streams that the policies refused.
     package var streamsForbidden = 0
-    /// Subscriptions without a WebSocket, now.
+    /// Current subscriptions without a WebSocket.
     package var eventReaders = 0
 
     package init() {}
@@ -108,7 +108,8 @@ extension LoopFigures {
         subscriptions = loop.hub.groupCount
         hub = loop.hub.counters
         accepted = counters.accepted
-        // All of them: what is 0 until the first time cannot be missed by whoever watches how it grows.
+        // Includes all reasons: a monitoring system that computes growth would miss the first count of a series that
+        // did not start at 0.
         connectionsRefused = Dictionary(
             uniqueKeysWithValues: Admission.Reason.allCases.map {
                 ($0.rawValue, loop.admission.refused[$0, default: 0])
@@ -143,50 +144,51 @@ extension LoopFigures {
     }
 }
 
-/// What a loop has let in, heard and done, and how long it took: plain integers that the loop alone writes.
+/// A loop's counts and durations: plain integers that only the loop writes.
 struct LoopCounters {
     var accepted = 0
-    /// By the code of the close frame; 1006 where there was none (RFC 6455, section 7.4.1), nil where no standard names the
-    /// code: a client could make as many series of metrics as there are numbers.
+    /// By the code of the close frame; 1006 if there was none (RFC 6455, section 7.4.1), nil for codes that no standard
+    /// defines. Otherwise a client could create as many metric series as there are codes.
     private(set) var closed: [UInt16?: Int] = [:]
-    /// WebSockets and requests that were ended because all together held too much that was not finished.
+    /// WebSockets and requests ended because all connections together stored too many unfinished bytes.
     var unfinishedRefused = 0
-    /// Connections that were ended to make room for others.
+    /// Connections ended to make room for others.
     var displaced = 0
-    /// Connections that were closed as soon as they were accepted.
+    /// Connections closed as soon as they were accepted.
     var unheard = 0
-    /// Over `limits.requests_per_user`, or over the tickets that one may have.
+    /// Requests over `limits.requests_per_user`, or over the limits on unused tickets.
     var overShare = 0
     var framesReceived = 0
     var bytesReceived = 0
     var malformed = 0
     /// Requests about streams that the policies refused.
     var streamsForbidden = 0
-    /// From a row's commit to its being handed to sockets.
+    /// From a row's commit to its hand-over to sockets.
     var lag = Histogram.ofLatency
-    /// From when the loop wakes to when it waits again.
+    /// From the loop's wake-up until it waits again.
     var turns = Histogram.ofTurns
     var stalls = 0
     /// Nil while the loop waits.
     private var turnBegan: UInt64?
 
-    /// Nanoseconds. Meanwhile nobody on this loop is served.
+    /// Nanoseconds. During a stall, no connection of this loop is served.
     private static let stall: UInt64 = 100_000_000
 
     mutating func ended(with code: UInt16) { closed[PeerClose.isRegistered(code) ? code : nil, default: 0] += 1 }
 
-    /// Something has happened since the last turn ended.
+    /// True if anything happened since the last turn ended.
     var isInTurn: Bool { turnBegan != nil }
 
-    /// The loop begins to turn. What lws called while it was set up was no turn, however long the hub's start took.
+    /// Marks the start of the loop. lws callbacks during setup are not part of a turn, however long the hub's start
+    /// took.
     mutating func loopBegins() { turnBegan = nil }
 
-    /// The first thing that happens in a turn.
+    /// Called before anything else in a turn.
     mutating func turnBegins() {
         if turnBegan == nil { turnBegan = uv_hrtime() }
     }
 
-    /// - Returns: nanoseconds, where others had to wait for too long.
+    /// - Returns: the duration in nanoseconds, if others had to wait for too long.
     mutating func turnEnds() -> UInt64? {
         guard let began = turnBegan else { return nil }
         turnBegan = nil
@@ -203,12 +205,12 @@ struct LoopCounters {
     }
 }
 
-/// What a loop has sent, and what it did about slow readers.
+/// A loop's output, and its measures against slow readers.
 struct DeliveryCounters {
     var frames = 0
     var bytes = 0
     var writes = 0
-    /// Presence frames that were not queued.
+    /// Presence and typing frames that were not queued.
     var coalesced = 0
     /// Sockets that the feed stopped waiting for.
     var writtenOff = 0
@@ -221,18 +223,18 @@ struct DeliveryCounters {
 /// A loop's figures for the operator, published once a second so that reading them costs the loop nothing.
 final class LoopGauges: Sendable {
     private let published = Mutex(LoopFigures())
-    /// Up to date at any moment, because a drain ends by it.
+    /// Always up to date, because a drain waits for it to reach zero.
     let connections = Atomic<Int>(0)
     /// When the figures were last published, in milliseconds of uv_hrtime; 0 before the loop runs.
     private let heartbeatAt = Atomic<Int64>(0)
 
-    /// The loop turns.
+    /// Notes that the loop is running.
     func turns() { heartbeatAt.store(Self.now, ordering: .relaxed) }
 
-    /// Another number with each second in which the loop turned.
+    /// A number that changes with each second in which the loop ran.
     var heartbeat: Int { Int(heartbeatAt.load(ordering: .relaxed)) }
 
-    /// How long ago the loop last published; zero before it runs.
+    /// The time since the loop last published; zero before it runs.
     var silence: Duration {
         let last = heartbeatAt.load(ordering: .relaxed)
         return last == 0 ? .zero : .milliseconds(max(0, Self.now - last))

@@ -4,7 +4,7 @@ import Streams
 import Synchronization
 package import Wire
 
-/// What other threads ask of a loop.
+/// Tasks that other threads post to a loop.
 enum LoopTask: Sendable {
     case relay([Relay])
     case conclude(LeaseConclusion, MemberID, ChannelKey)
@@ -17,7 +17,7 @@ enum LoopTask: Sendable {
     case streamChanged(StreamBuffer)
     case streamAnswered(Int, StreamAnswer)
     case stored(Int, String?)
-    /// More of an exchange's body is appended.
+    /// The result of appending more of an exchange's body.
     case appended(Int, StreamAnswer)
     case changes(ChangeQueue.Batch)
     case ping([SocketPlace])
@@ -28,9 +28,9 @@ enum LoopTask: Sendable {
     case inspect(@Sendable (EventLoop) -> Void)
     /// A connection that another loop accepted.
     case take(Int32, Arrival)
-    /// Descriptors run short, and the loop that noticed has nothing that could end.
+    /// Descriptors run short, and the loop that noticed has no connection to end.
     case makeRoom
-    /// An address has all the connections that it may, none of which could end on the loop that noticed.
+    /// An address has reached its limit on connections, and the loop that noticed has none of them to end.
     case endIdle(PeerAddress)
     case present(Certificate)
     case stopAccepting
@@ -39,14 +39,14 @@ enum LoopTask: Sendable {
     case stop
 }
 
-/// The way to a loop for other threads: tasks are taken over in batches, with one wake-up for each batch.
+/// A loop's inbox for other threads: tasks are handed over in batches, with one wake-up per batch.
 final class LoopInbox: Sendable {
     private let tasks = Mutex<[LoopTask]>([])
     let libuv = LibuvLoop()
     /// The channels of the loop's hub.
     let channels = ChannelFilter()
 
-    /// What another loop's hub did, or another hub; nothing where none of it concerns this loop.
+    /// Posts another loop's or hub's relays, unless none of them concerns this loop.
     func post(_ relays: [Relay]) {
         if relays.contains(where: channels.mayConcern) { post(.relay(relays)) }
     }
@@ -59,7 +59,7 @@ final class LoopInbox: Sendable {
         if wasEmpty { libuv.wake() }
     }
 
-    /// The relays alone; what else was posted stays in its order.
+    /// Takes only the relays; other tasks keep their order.
     func takeRelays() -> [Relay] {
         tasks.withLock { tasks in
             var relays: [Relay] = []

@@ -1,11 +1,11 @@
 package import Hub
 import Synchronization
 
-/// The messages of a loop's WebSockets of which pieces are in, and not all.
+/// Incomplete messages of a loop's WebSockets.
 package struct PartialMessages {
     private struct Message {
         var bytes: [UInt8] = []
-        /// Seconds on the loop's clock, when the first piece came.
+        /// When the first piece came, in seconds on the loop's clock.
         let since: Int32
     }
     private var messages: [Slot: Message] = [:]
@@ -17,9 +17,9 @@ package struct PartialMessages {
 
     package func has(_ slot: Slot) -> Bool { messages[slot] != nil }
 
-    /// Keeps another piece.
+    /// Appends another piece.
     ///
-    /// - Returns: the bytes of this message so far, and whether all loops together may hold them.
+    /// - Returns: the bytes of this message so far, and whether the loops' common cap allows them.
     package mutating func append(_ piece: UnsafeRawBufferPointer, of slot: Slot, second: Int32) -> (
         count: Int, fits: Bool
     ) {
@@ -29,15 +29,15 @@ package struct PartialMessages {
         return (count, fits || count <= UnfinishedBytes.free)
     }
 
-    /// The pieces that have come, which do not count as unfinished any more.
+    /// Removes and returns the pieces, which no longer count as unfinished.
     package mutating func take(_ slot: Slot) -> [UInt8] {
         guard let pieces = messages.removeValue(forKey: slot)?.bytes else { return [] }
         _ = unfinished.change(by: -pieces.count)
         return pieces
     }
 
-    /// Where there is little room left, the sockets whose messages are not finished in the time of an HTTP body. Otherwise
-    /// they may take as long as they like.
+    /// The sockets whose messages have taken longer than an HTTP body may, if little room is left. Otherwise they may
+    /// take any time.
     ///
     /// - Parameter timeout: seconds.
     package func overdue(at second: Int32, timeout: Int32) -> [Slot] {
@@ -46,11 +46,10 @@ package struct PartialMessages {
     }
 }
 
-/// What the loops hold of requests and WebSocket messages that are not complete: one cap for all of them, because each of
-/// many may be as large as one message may be.
+/// The bytes of incomplete requests and WebSocket messages on all loops. They share one cap, because each of many may
+/// be as large as one message may be.
 ///
-/// Whoever holds bytes says how many more or fewer they are now, and lets go of them where that is over the cap. Safe from
-/// any thread.
+/// The owner of bytes reports each change, and drops its bytes if the result is over the cap. Safe from any thread.
 package final class UnfinishedBytes: Sendable {
     private let cap: Atomic<Int>
     private let held = Atomic<Int>(0)
@@ -59,21 +58,22 @@ package final class UnfinishedBytes: Sendable {
         self.cap = Atomic(cap)
     }
 
-    /// Another cap from here on.
+    /// Replaces the cap.
     package func adopt(cap: Int) { self.cap.store(cap, ordering: .relaxed) }
 
     package var count: Int { held.load(ordering: .relaxed) }
 
-    /// What one connection may hold in any case: whoever fills the cap is not to keep others from sending what is small.
+    /// The bytes that one connection may always store: a client that fills the cap must not keep others from sending
+    /// small messages.
     package static let free = 16_384
 
-    /// There is little left of it, so what was held for long is to go.
+    /// True if little is left, so that old unfinished bytes must go.
     package var isTight: Bool { count > cap.load(ordering: .relaxed) / 2 }
 
     /// Counts bytes, over the cap or not.
     ///
-    /// - Parameter difference: negative for what is held no longer.
-    /// - Returns: false where there is too much now; the bytes count until they are given back.
+    /// - Parameter difference: negative for bytes that are dropped.
+    /// - Returns: false if the cap is exceeded; the bytes count until they are given back.
     package func change(by difference: Int) -> Bool {
         let now = held.wrappingAdd(difference, ordering: .relaxed).newValue
         return difference <= 0 || now <= cap.load(ordering: .relaxed)

@@ -1,8 +1,8 @@
 import CWebSockets
 import Hub
 
-/// Sockets that sent faster than they may and are not read for a moment. A sender that is too fast is not refused anything:
-/// it is left unread until it owes nothing, so that TCP makes it wait, and what it sent is handled in full.
+/// Sockets that are not read for a moment, because they sent faster than allowed. Such a sender is refused nothing:
+/// reading pauses until it owes nothing, so that TCP makes it wait, and everything it sent is handled.
 ///
 /// Confined to the loop's thread.
 final class ReadPauses {
@@ -10,22 +10,22 @@ final class ReadPauses {
     private let libuv: LibuvLoop
     private lazy var timer = LoopTimer(libuv) { [unowned self] in endDue() }
 
-    /// Milliseconds between looks at who may be read again, and the shortest pause: shorter ones would cost a loop more
-    /// than they spare it.
+    /// Milliseconds between checks for sockets to resume, and the shortest pause: shorter ones would cost a loop more
+    /// than they save.
     private static let grain: Int64 = 20
 
     init(_ libuv: LibuvLoop) {
         self.libuv = libuv
     }
 
-    /// - Parameter pause: milliseconds from the beginning of this turn.
+    /// - Parameter pause: milliseconds from the start of this turn.
     func begin(_ slot: Slot, _ wsi: OpaquePointer, for pause: Int64) {
         lws_rx_flow_control(wsi, 0)
         if until.isEmpty { timer.start(after: UInt64(Self.grain), every: UInt64(Self.grain)) }
         until[slot] = (wsi, libuv.turnTime + max(pause, Self.grain))
     }
 
-    /// The socket is gone.
+    /// Forgets a closed socket.
     func forget(_ slot: Slot) {
         if !until.isEmpty { until[slot] = nil }
     }

@@ -2,24 +2,24 @@ import CWebSockets
 package import HTTP
 package import Wire
 
-/// Serves the WebSockets of the operator's port. Called on a loop's thread: it must not wait.
+/// Serves the WebSockets of the operator's port. Called on a loop's thread, so it must not block.
 package protocol OpsSocketHandler: Sendable {
-    /// Nil lets the upgrade go on.
+    /// Nil lets the upgrade proceed.
     func refusal(of request: HTTPRequest) -> HTTPResponse?
     func opened(_ socket: OpsSocket, by request: HTTPRequest)
-    /// A whole text message.
+    /// Takes a whole text message.
     func received(_ message: [UInt8], from socket: OpsSocket.ID)
     func closed(_ socket: OpsSocket.ID)
-    /// Once a second.
+    /// Called once a second.
     func tick()
 }
 
-/// The way to one WebSocket of the operator's port, from any thread.
+/// Access to one WebSocket of the operator's port, from any thread.
 package struct OpsSocket: Sendable {
     package typealias ID = Int32
 
     package let id: ID
-    /// The peer's.
+    /// The peer's address.
     package let address: String
     let inbox: LoopInbox
 
@@ -28,17 +28,17 @@ package struct OpsSocket: Sendable {
     }
 }
 
-/// The WebSockets of the operator's port. They are few, so they go all through lws, and nothing of them touches the
-/// clients' sockets. Confined to the loop that listens on that port.
+/// The WebSockets of the operator's port. They are few, so they are handled entirely by lws, apart from the clients'
+/// sockets. Confined to the loop that listens on that port.
 final class OpsSockets {
     private struct Connection {
         let wsi: OpaquePointer
         /// Frames that the socket has not taken.
         var pending: [[UInt8]] = []
         var pendingBytes = 0
-        /// Pieces of a message.
+        /// The pieces of an incomplete message.
         var partial: [UInt8] = []
-        /// In seconds of the loop.
+        /// Seconds on the loop's clock.
         var lastHeard: Int32
     }
 
@@ -50,9 +50,9 @@ final class OpsSockets {
 
     private static let most = 64
     private static let maximumMessageBytes = 65_536
-    /// What a page that does not read may have waiting.
+    /// The most bytes that may be pending for a page that does not read.
     private static let maximumPendingBytes = 8_388_608
-    /// Seconds; a Phoenix client sends a heartbeat every 30 at the latest.
+    /// Seconds. A Phoenix client sends a heartbeat at least every 30.
     private static let idleTimeout: Int32 = 75
 
     init(loop: EventLoop) {
@@ -60,8 +60,8 @@ final class OpsSockets {
         handler = loop.services.opsSocketHandler
     }
 
-    /// Begins to tell the handler of each second: half a second after the loops have published their figures, so that none
-    /// of them is just about to. Only the loop with the operator's port does.
+    /// Starts the handler's once-a-second ticks, half a second after the loops have published their figures, so that no
+    /// loop is about to publish. Called only on the loop with the operator's port.
     func begin() { timer.start(after: 1500, every: 1000) }
 
     private func tick() {
@@ -92,13 +92,13 @@ final class OpsSockets {
         handler?.opened(OpsSocket(id: last, address: address, inbox: loop.inbox), by: request)
     }
 
-    /// What lws keeps for a WebSocket is a slot's number plus one for clients, and for these the id below zero.
+    /// lws stores a number for each WebSocket: the slot plus one for a client, and the negated ID for one of these.
     private func id(_ user: UnsafeMutableRawPointer?) -> OpsSocket.ID? {
         guard let number = user?.load(as: Int32.self), number < 0 else { return nil }
         return -number
     }
 
-    /// One piece of a message, or all of it. Negative closes the socket.
+    /// Takes one piece of a message, or all of it. A negative result closes the socket.
     func received(_ user: UnsafeMutableRawPointer?, _ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
         guard let id = id(user), connections[id] != nil else { return -1 }
         connections[id]?.lastHeard = loop.second
@@ -121,7 +121,7 @@ final class OpsSockets {
         lws_callback_on_writable(connection.wsi)
     }
 
-    /// Negative closes the socket.
+    /// A negative result closes the socket.
     func writable(_ user: UnsafeMutableRawPointer?) -> Int32 {
         guard let id = id(user), let connection = connections[id], let bytes = connection.pending.first else {
             return 0

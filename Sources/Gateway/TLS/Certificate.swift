@@ -4,11 +4,11 @@ import Wire
 
 /// A server's certificate with its chain and its private key, read from two PEM files and never changed.
 ///
-/// `@unchecked Sendable`: the pointer is constant, and so is what it points to; OpenSSL counts the references to the parts
+/// `@unchecked Sendable`: the pointer and its target are constant, and OpenSSL counts references to the parts
 /// atomically.
 package final class Certificate: @unchecked Sendable {
     let pointer: OpaquePointer
-    /// Seconds since 1970 (RFC 5280, section 4.1.2.5), both.
+    /// Both in seconds since 1970 (RFC 5280, section 4.1.2.5).
     package let begins: Int
     package let ends: Int
 
@@ -24,13 +24,13 @@ package final class Certificate: @unchecked Sendable {
 
     deinit { roost_certificate_free(pointer) }
 
-    /// When it expires, for people.
+    /// The expiry time, for people.
     package var expiry: String {
         let time = CivilTime(secondsSince1970: ends)
         return "\(time.day)T\(time.clock)Z"
     }
 
-    /// What clients will have against it now; nil if that is nothing.
+    /// The reason why clients will reject the certificate now; nil if there is none.
     ///
     /// - Parameter now: seconds since 1970.
     package func reproach(at now: Int) -> String? {
@@ -40,7 +40,7 @@ package final class Certificate: @unchecked Sendable {
     }
 }
 
-/// Where a certificate and its key are: two PEM files, or one that holds both.
+/// The paths of a certificate and its key: two PEM files, or one that holds both.
 package struct CertificateFiles: Sendable {
     /// The server's own certificate first, then those that lead from it to a root.
     package let certificate: String
@@ -51,7 +51,7 @@ package struct CertificateFiles: Sendable {
         self.key = key
     }
 
-    /// What tells one state of the files from the next, also where one was moved over the other.
+    /// Distinguishes one state of the files from the next, even if one file was moved over another.
     struct Version: Equatable {
         private let certificate: [Int]
         private let key: [Int]
@@ -61,7 +61,7 @@ package struct CertificateFiles: Sendable {
             key = Self.marks(files.key)
         }
 
-        /// Empty where there is no such file.
+        /// Empty if the file does not exist.
         private static func marks(_ path: String) -> [Int] {
             var status = stat()
             guard stat(path, &status) == 0 else { return [] }
@@ -75,11 +75,11 @@ package struct CertificateFiles: Sendable {
     var version: Version { Version(of: self) }
 }
 
-/// Why a certificate cannot be used; the description is the sentence to print.
+/// The reason why a certificate cannot be used; the description is the sentence to print.
 package struct CertificateProblem: Error, CustomStringConvertible {
     package let description: String
 
-    /// - Parameter number: an `errno`, where the problem has one.
+    /// - Parameter number: an `errno`, if the problem has one.
     init(_ problem: roost_certificate_problem, _ number: Int32, _ files: CertificateFiles) {
         let reason = String(cString: strerror(number)).lowercased()
         let (certificate, key) = (files.certificate, files.key)

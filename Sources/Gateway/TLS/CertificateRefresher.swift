@@ -2,22 +2,22 @@ import Glibc
 package import Logging
 import Synchronization
 
-/// The certificate that is presented to new connections, read again when its files change.
+/// The certificate for new connections, reloaded when its files change.
 ///
-/// A pair that cannot be used is said once, and the one before it stays. Connections keep what they were made with.
+/// An unusable pair is logged once, and the previous one stays. Connections keep the certificate that they began with.
 package final class CertificateRefresher: Sendable {
     private struct State {
         var certificate: Certificate
-        /// Of the files as they were tried last, with whatever result.
+        /// The files at the last attempt to load them, whatever its result.
         var tried: CertificateFiles.Version
-        /// Of the files as they were seen last.
+        /// The files at the last check.
         var seen: CertificateFiles.Version
     }
     private let files: CertificateFiles
     private let state: Mutex<State>
     private let logger: Logger
 
-    /// Seconds between two looks at the files.
+    /// Seconds between checks of the files.
     static let interval: Int32 = 1
 
     package init(_ files: CertificateFiles, logger: Logger) throws(CertificateProblem) {
@@ -31,10 +31,10 @@ package final class CertificateRefresher: Sendable {
 
     package var certificate: Certificate { state.withLock { $0.certificate } }
 
-    /// Reads the files if they have changed and rested since the last look: whoever renews a pair writes two files, and
-    /// between the two they do not fit.
+    /// Reloads the files if they have changed and then stayed the same for one interval: a renewal writes two files,
+    /// which do not match in between.
     ///
-    /// - Returns: a certificate that is to be presented from now on.
+    /// - Returns: a new certificate to present.
     func look() -> Certificate? {
         let version = files.version
         let isDue = state.withLock { state in
@@ -44,9 +44,9 @@ package final class CertificateRefresher: Sendable {
         return isDue ? reload() : nil
     }
 
-    /// Reads the files, changed or not.
+    /// Reloads the files, changed or not.
     ///
-    /// - Returns: a certificate that is to be presented from now on; nil where the files hold none that can be.
+    /// - Returns: the certificate to present; nil if the files hold no usable one.
     func reload() -> Certificate? {
         let version = files.version
         let certificate: Certificate

@@ -1,9 +1,9 @@
 import CWebSockets
 import Hub
 
-/// One connection whose TLS ends here: its client's own socket, and a plain end that is read and written as a socket without TLS is.
+/// One connection whose TLS ends here: the client's own socket, and a plain end that is used like a socket without TLS.
 ///
-/// What goes to many is sent straight to the client (`SocketWriter`); all else goes by the plain end.
+/// Deliveries go straight to the client (`SocketWriter`); everything else goes through the plain end.
 final class TLSTunnel {
     let pointer: OpaquePointer
     /// The client's own socket; it stays open until the plain end is shut or closed.
@@ -22,9 +22,9 @@ final class TLSTunnel {
 /// Confined to its loop's thread. Lives as long as the process.
 final class TLSTunnels {
     private let tunnels: OpaquePointer
-    /// For OpenSSL, which looks here in every handshake.
+    /// The pointer that OpenSSL reads in every handshake.
     private let place: UnsafeMutablePointer<OpaquePointer?>
-    /// What `place` points to lives as long as this.
+    /// Keeps the target of `place` alive.
     private var certificate: Certificate
 
     init(on libuv: LibuvLoop, owner: EventLoop, presenting certificate: Certificate) {
@@ -41,28 +41,29 @@ final class TLSTunnels {
         self.tunnels = tunnels
     }
 
-    /// For handshakes from now on.
+    /// Presents a certificate in future handshakes.
     func present(_ certificate: Certificate) {
         self.certificate = certificate
         place.pointee = certificate.pointer
     }
 
-    /// Takes a connection over whose client speaks TLS.
+    /// Takes over a connection whose client speaks TLS.
     ///
-    /// - Returns: with the plain end, which is the caller's; nil where there is no room for one, and the socket stays the caller's.
+    /// - Returns: the tunnel, and the plain end, which belongs to the caller; nil if there are no resources for one,
+    ///   and the socket then stays the caller's.
     func open(_ client: Int32) -> (tunnel: TLSTunnel, plain: Int32)? {
         var plain: Int32 = -1
         return roost_tunnels_open(tunnels, client, &plain).map { (TLSTunnel($0, client: client), plain) }
     }
 
-    /// A turn of the loop is over: handshakes that waited for the next may go on.
+    /// Called after each turn of the loop: handshakes that waited for the next turn may continue.
     func beginTurn() { roost_tunnels_begin_turn(tunnels) }
 
-    /// Once a second: ends what takes too long with the last of it.
+    /// Called once a second: ends tunnels that take too long with their last output.
     func tick() { roost_tunnels_tick(tunnels) }
 
-    /// Descriptors run short: ends what the loop is done with.
+    /// Ends tunnels that the loop no longer needs, because descriptors run short.
     ///
-    /// - Returns: whether there was any.
+    /// - Returns: whether there were any.
     func makeRoom() -> Bool { roost_tunnels_make_room(tunnels) > 0 }
 }

@@ -1,29 +1,29 @@
 package enum HTTPBodyProgress: Sendable, Equatable {
     /// More bytes are needed.
     case incomplete
-    /// The body has ended; what was not consumed is the next request.
+    /// The body has ended; the bytes not consumed are the next request.
     case complete
     case refused(HTTPRefusal)
 }
 
-/// Takes a body's framing off, in pieces as they arrive (RFC 9112, sections 6 and 7). Chunk extensions and trailers are
-/// checked and skipped. How much content is too much its user says.
+/// Removes a body's framing, piece by piece as it arrives (RFC 9112, sections 6 and 7). Chunk extensions and trailers
+/// are checked and skipped. The user of this type limits the content's length.
 package struct HTTPBodyDecoder: Sendable {
     private var stage: Stage
-    /// Of chunk extensions so far.
+    /// Bytes of chunk extensions so far.
     private var extensionBytes = 0
-    /// Of trailers so far.
+    /// Bytes of trailers so far.
     private var trailerBytes = 0
-    /// The trailer that is not complete.
+    /// The incomplete trailer line.
     private var line: [UInt8] = []
 
     private enum Stage {
-        /// So many bytes of a body with a length are to come.
+        /// Bytes missing from a body with a length.
         case content(Int)
-        /// `digits` of the size were read.
+        /// The chunk size so far, and the number of its digits.
         case size(Int, digits: Int)
         case sizeExtension(Int)
-        /// The line feed behind the size is to come.
+        /// The line feed behind the size comes next.
         case sizeLineFeed(Int)
         case chunk(Int)
         case chunkCarriageReturn
@@ -48,9 +48,9 @@ package struct HTTPBodyDecoder: Sendable {
             }
     }
 
-    /// Appends content to `content`.
-    /// - Parameter bytes: those that follow the ones consumed so far.
-    /// - Returns: how many of `bytes` it consumed, and what now holds.
+    /// Appends decoded content to `content`.
+    /// - Parameter bytes: the bytes behind those consumed so far.
+    /// - Returns: how many of `bytes` were consumed, and the progress.
     package mutating func decode(
         _ bytes: UnsafeRawBufferPointer, into content: inout [UInt8]
     ) -> (consumed: Int, HTTPBodyProgress) {
@@ -68,7 +68,7 @@ package struct HTTPBodyDecoder: Sendable {
         }
     }
 
-    /// Consumes a byte at least, or throws.
+    /// Consumes at least one byte, or throws.
     private mutating func step(
         _ bytes: Span<UInt8>, _ at: inout Int, _ content: inout [UInt8]
     ) throws(HTTPRefusal) {
@@ -103,7 +103,7 @@ package struct HTTPBodyDecoder: Sendable {
         }
     }
 
-    /// - Returns: how many bytes were content.
+    /// - Returns: the number of content bytes.
     private static func take(_ missing: Int, _ bytes: Span<UInt8>, _ at: inout Int, _ content: inout [UInt8]) -> Int {
         let end = at + min(missing, bytes.count - at)
         let count = end - at

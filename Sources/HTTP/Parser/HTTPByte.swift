@@ -12,7 +12,7 @@ enum HTTPByte {
         return set >> UInt64(byte & 63) & 1 == 1
     }
 
-    /// What may stand around a value: `OWS` (RFC 9110, section 5.6.3).
+    /// Characters allowed around a value: `OWS` (RFC 9110, section 5.6.3).
     @inline(__always)
     static func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == tab }
 
@@ -20,7 +20,7 @@ enum HTTPByte {
     @inline(__always)
     static func isVisible(_ byte: UInt8) -> Bool { byte > space && byte < 0x7F }
 
-    /// Control characters but the tab, which no line may hold.
+    /// Control characters other than the tab; no line may contain them.
     @inline(__always)
     static func isControl(_ byte: UInt8) -> Bool { byte < space && byte != tab || byte == 0x7F }
 
@@ -47,12 +47,12 @@ enum HTTPByte {
 }
 
 extension Span<UInt8> {
-    /// The text of some of the bytes, which are known to be valid UTF-8.
+    /// The text of some of the bytes, which must be valid UTF-8.
     func text(_ range: Range<Int>) -> String {
         extracting(range).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The same in lower case, for ASCII.
+    /// Like `text`, in lower case, for ASCII.
     func lowercasedText(_ range: Range<Int>) -> String {
         extracting(range).withUnsafeBufferPointer { bytes in
             String(unsafeUninitializedCapacity: bytes.count) { out in
@@ -62,7 +62,8 @@ extension Span<UInt8> {
         }
     }
 
-    /// The token in the value of an `authorization` header, which is valid UTF-8: not empty, behind `Bearer` and one space.
+    /// The token in an `authorization` header's value, which must be valid UTF-8: not empty, after `Bearer` and one
+    /// space.
     func bearer(in value: Range<Int>) -> String? {
         let scheme: StaticString = "bearer "
         let token = value.dropFirst(scheme.utf8CodeUnitCount)
@@ -70,7 +71,7 @@ extension Span<UInt8> {
         return text(token)
     }
 
-    /// Whether some of the bytes are this ASCII text, in whatever case.
+    /// Whether some of the bytes equal this ASCII text, ignoring case.
     /// - Parameter text: in lower case.
     func isEqual(_ range: Range<Int>, ignoringCase text: String) -> Bool {
         let text = text.utf8
@@ -83,7 +84,7 @@ extension Span<UInt8> {
         return true
     }
 
-    /// Whether some of the bytes are this ASCII text, in whatever case.
+    /// Whether some of the bytes equal this ASCII text, ignoring case.
     func isEqual(_ range: Range<Int>, ignoringCase text: StaticString) -> Bool {
         guard range.count == text.utf8CodeUnitCount else { return false }
         return text.withUTF8Buffer { text in

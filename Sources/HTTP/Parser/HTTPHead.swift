@@ -1,39 +1,39 @@
 import Wire
 
-/// What a request's head says (RFC 9112, RFC 9110), after `HTTPHeadParser` took it.
+/// A request's head (RFC 9112, RFC 9110), as parsed by `HTTPHeadParser`.
 ///
-/// The fields stay bytes until one is asked for: of the dozen that a request brings, its answer depends on two or three.
+/// The fields stay bytes until they are read: of the dozen in a typical request, the response depends on two or three.
 package struct HTTPHead: Sendable {
-    /// The token as it was written. Methods are case-sensitive (RFC 9110, section 9.1).
+    /// The token as written. Methods are case-sensitive (RFC 9110, section 9.1).
     package let method: String
-    /// In origin-form as it was written, or `*` (only for OPTIONS), or `host:port` (only for CONNECT). Absolute-form is
-    /// reduced to origin-form (RFC 9112, section 3.2).
+    /// Origin-form as written, `*` (only for OPTIONS), or `host:port` (only for CONNECT). Absolute-form is reduced to
+    /// origin-form (RFC 9112, section 3.2).
     package let target: String
-    /// Percent-decoded once: valid UTF-8 without NUL, and it begins with a slash. `/` where `target` is no origin-form.
+    /// Percent-decoded once: valid UTF-8 without NUL that begins with a slash. `/` if `target` is not in origin-form.
     package let path: String
-    /// Decoded, in order. A plus sign is a space in values and names.
+    /// Decoded, in order. A plus sign in a name or a value is a space.
     package let query: [(name: String, value: String)]
-    /// Such a client understands no chunks and no `100 Continue`.
+    /// Such a client understands neither chunks nor `100 Continue`.
     package let isHTTP10: Bool
     package let body: HTTPBodyFraming
-    /// Whether the client lets the connection stay open behind the answer (RFC 9112, section 9.3).
+    /// Whether the client allows the connection to stay open after the response (RFC 9112, section 9.3).
     package let keepsAlive: Bool
-    /// Whether the client holds its body back until it is told to go on (RFC 9110, section 10.1.1).
+    /// Whether the client waits for `100 Continue` before it sends its body (RFC 9110, section 10.1.1).
     package let expectsContinue: Bool
-    /// The head as it came, and where its fields stand in it.
+    /// The head as received, and the positions of its fields.
     let bytes: [UInt8]
     let lines: [HTTPFieldLine]
-    /// Of a target in absolute-form, for the Host header that an HTTP/1.0 client may leave out.
+    /// The host of a target in absolute-form, for the Host header that an HTTP/1.0 client may omit.
     let missingHost: String?
 
-    /// Names in lower case, values without the spaces around them, in order.
+    /// Names in lower case and values without surrounding spaces, in order.
     package var fields: [(name: String, value: String)] {
         let written = lines.map { (name: bytes.span.lowercasedText($0.name), value: bytes.span.text($0.value)) }
         return missingHost.map { written + [("host", $0)] } ?? written
     }
 
-    /// The value of a field, nil where it is absent. The values of one that is repeated are joined with a comma and a
-    /// space, as a list is (RFC 9110, section 5.3).
+    /// The value of a field; nil if it is absent. The values of a repeated field are joined with a comma and a space,
+    /// as in a list (RFC 9110, section 5.3).
     /// - Parameter name: in lower case.
     package func field(_ name: String) -> String? {
         var joined: String?
@@ -44,20 +44,20 @@ package struct HTTPHead: Sendable {
         return joined ?? (name == "host" ? missingHost : nil)
     }
 
-    /// What stands behind the scheme `Bearer` in `authorization` (RFC 6750, section 2.1).
+    /// The token behind the scheme `Bearer` in `authorization` (RFC 6750, section 2.1).
     package var bearer: String? {
         guard let first = lines.firstIndex(where: { isNamed($0, "authorization") }) else { return nil }
-        // Repeated, it is a list, and no token.
+        // A repeated field is a list, not a token.
         let isRepeated = lines[(first + 1)...].contains { isNamed($0, "authorization") }
         return isRepeated ? field("authorization") : bytes.span.bearer(in: lines[first].value)
     }
 
-    /// The first value of a name in the query, nil where it is absent.
+    /// The first value of a name in the query; nil if it is absent.
     package func query(_ name: String) -> String? {
         query.first { $0.name == name }?.value
     }
 
-    /// Whether a field that is a list of tokens has this one, in whatever case: `upgrade` in `connection`.
+    /// Whether a field that is a list of tokens contains this one, ignoring case: `upgrade` in `connection`.
     /// - Parameter name: in lower case.
     package func lists(_ token: String, in name: String) -> Bool {
         lines.contains { isNamed($0, name) && HTTPList.contains(token, in: bytes.span.text($0.value)) }
@@ -68,10 +68,10 @@ package struct HTTPHead: Sendable {
     }
 }
 
-/// How the end of a request's body is found (RFC 9112, section 6).
+/// How a request's body is delimited (RFC 9112, section 6).
 package enum HTTPBodyFraming: Sendable, Equatable {
     case none
-    /// So many bytes follow.
+    /// This many bytes follow.
     case length(Int)
     case chunked
 }
@@ -101,15 +101,15 @@ enum HTTPList {
     }
 }
 
-/// Where one field stands in a head or among trailers: offsets of its name and of its value without the spaces around
-/// it.
+/// The position of a field in a head or among trailers: offsets of its name and of its value without surrounding
+/// spaces.
 struct HTTPFieldLine {
     private let nameStart, nameEnd, valueStart, valueEnd: UInt32
 
     var name: Range<Int> { Int(nameStart)..<Int(nameEnd) }
     var value: Range<Int> { Int(valueStart)..<Int(valueEnd) }
 
-    /// Reads a line that is not empty (RFC 9112, section 5).
+    /// Parses a line that is not empty (RFC 9112, section 5).
     /// - Parameter line: without its CR and LF.
     init(_ line: Range<Int>, in bytes: Span<UInt8>) throws(HTTPRefusal) {
         guard !HTTPByte.isBlank(bytes[line.lowerBound]) else { throw .folded }
@@ -133,7 +133,7 @@ struct HTTPFieldLine {
     private static func check(value: Range<Int>, in bytes: Span<UInt8>) throws(HTTPRefusal) {
         var all: UInt8 = 0
         let text = bytes.extracting(value)
-        // Bytes behind the first of the eight that stops are looked at again, one by one.
+        // The fast scan stops at a group of eight bytes; the rest is checked byte by byte.
         for at in PlainRun.endOfVisible(in: text, from: 0)..<text.count {
             let byte = text[at]
             guard !HTTPByte.isControl(byte) else {
@@ -144,7 +144,7 @@ struct HTTPFieldLine {
         guard all < 0x80 || UTF8Scanner.isValid(text) else { throw .fieldUTF8 }
     }
 
-    /// What is wrong with a line whose name is not followed by a colon.
+    /// The refusal of a line whose name is not followed by a colon.
     private static func nameRefusal(_ line: Range<Int>, _ nameEnd: Int, in bytes: Span<UInt8>) -> HTTPRefusal {
         let rest = nameEnd..<line.upperBound
         if rest.contains(where: { bytes[$0] == HTTPByte.carriageReturn }) { return .bareCarriageReturn }

@@ -1,8 +1,8 @@
 import Wire
 
-/// What a head may have at most.
+/// The limits of a head.
 package struct HTTPLimits: Sendable {
-    /// From the first byte to the empty line's last.
+    /// From the first byte to the end of the empty line.
     package let headBytes: Int
     package let fields: Int
     package let targetBytes: Int
@@ -17,19 +17,19 @@ package struct HTTPLimits: Sendable {
 package enum HTTPHeadProgress: Sendable {
     /// More bytes are needed.
     case incomplete
-    /// - Parameter length: of the head with its empty line; behind it the body or the next request begins.
+    /// - Parameter length: of the head with its empty line; the body or the next request follows.
     case complete(HTTPHead, length: Int)
     case refused(HTTPRefusal)
 }
 
-/// Reads the head of one request, strictly: whatever two servers might read in two ways is refused (RFC 9112, sections
-/// 3, 5, 6 and 11.2), so nobody can hide a request in what a proxy takes for the body of another.
+/// Parses the head of one request, strictly: anything that two servers might read differently is refused (RFC 9112,
+/// sections 3, 5, 6 and 11.2), so that no request can hide in what a proxy takes for the body of another.
 package struct HTTPHeadParser: Sendable {
     private let limits: HTTPLimits
     private var stage = Stage.start
-    /// Of the line that is not complete.
+    /// The start of the incomplete line.
     private var lineStart = 0
-    /// Nothing that ends the stage stands before here.
+    /// No byte before this offset ends the stage.
     private var looked = 0
     private var method = 0..<0
     private var target = 0..<0
@@ -45,9 +45,9 @@ package struct HTTPHeadParser: Sendable {
         self.limits = limits
     }
 
-    /// Goes on where the last call stopped, so a head that arrives in many pieces costs no more than one that arrives
-    /// whole, and ends the same. Starts anew behind a result other than `incomplete`.
-    /// - Parameter bytes: all that has arrived of this request, from its first byte on, and whatever follows.
+    /// Continues where the last call stopped, so a head that arrives in many pieces costs no more than one that arrives
+    /// whole, with the same result. Resets itself after any result other than `incomplete`.
+    /// - Parameter bytes: everything received of this request, from its first byte, and whatever follows.
     package mutating func parse(_ bytes: UnsafeRawBufferPointer) -> HTTPHeadProgress {
         let bytes = bytes.assumingMemoryBound(to: UInt8.self).span.extracting(first: limits.headBytes)
         do {
@@ -87,7 +87,7 @@ package struct HTTPHeadParser: Sendable {
         return false
     }
 
-    /// One may stand before the request line: old clients send it behind a body (RFC 9112, section 2.2).
+    /// Skips an empty line before the request line: old clients send one after a body (RFC 9112, section 2.2).
     private mutating func skipEmptyLine(_ bytes: Span<UInt8>) throws(HTTPRefusal) -> Bool {
         guard bytes.count > 0 else { return false }
         if bytes[0] == HTTPByte.carriageReturn {
@@ -99,20 +99,20 @@ package struct HTTPHeadParser: Sendable {
         return true
     }
 
-    /// Byte by byte, so what is no HTTP at all is refused before a line ends.
+    /// Reads byte by byte, so that anything other than HTTP is refused before a line ends.
     private mutating func readMethod(_ bytes: Span<UInt8>) throws(HTTPRefusal) -> Bool {
         while looked < bytes.count, HTTPByte.isToken(bytes[looked]) { looked += 1 }
         guard looked - lineStart <= Self.methodBytes else { throw .methodTooLong }
         guard looked < bytes.count else { return false }
         guard looked > lineStart, bytes[looked] == HTTPByte.space else {
-            // A TLS record that holds a handshake (RFC 8446, section 5.1).
+            // A TLS handshake record (RFC 8446, section 5.1).
             throw bytes[lineStart] == 0x16 ? .tls : .noRequestLine
         }
         method = lineStart..<looked
         return true
     }
 
-    /// A line without its CR and LF.
+    /// Returns the next line without its CR and LF.
     private mutating func nextLine(_ bytes: Span<UInt8>) throws(HTTPRefusal) -> Range<Int>? {
         looked = PlainRun.endOfLine(in: bytes, from: looked)
         while looked < bytes.count, bytes[looked] != HTTPByte.lineFeed { looked += 1 }
@@ -129,7 +129,7 @@ package struct HTTPHeadParser: Sendable {
         return line
     }
 
-    /// - Parameter rest: what follows the method and its space.
+    /// - Parameter rest: the line behind the method and its space.
     private mutating func read(requestLine rest: Range<Int>, _ bytes: Span<UInt8>) throws(HTTPRefusal) {
         var end = rest.lowerBound
         while end < rest.upperBound, HTTPByte.isVisible(bytes[end]) { end += 1 }
@@ -143,13 +143,13 @@ package struct HTTPHeadParser: Sendable {
         else { throw .noVersion }
         guard bytes[end + 6] == UInt8(ascii: "1") else { throw .version }
         guard end - rest.lowerBound <= limits.targetBytes else { throw .targetTooLong(limits.targetBytes) }
-        // What is above 1.1 is spoken to as 1.1 (RFC 9110, section 2.5).
+        // Versions above 1.1 are treated as 1.1 (RFC 9110, section 2.5).
         isHTTP10 = bytes[end + 8] == UInt8(ascii: "0")
         target = rest.lowerBound..<end
     }
 }
 
-// MARK: What the lines say
+// MARK: The head
 
 extension HTTPHeadParser {
     private func head(_ bytes: Span<UInt8>) throws(HTTPRefusal) -> HTTPHead {
@@ -179,7 +179,7 @@ extension HTTPHeadParser {
     }
 }
 
-/// The fields that say where a request goes and where it ends.
+/// The fields that determine a request's destination and length.
 private struct HTTPRoutingFields {
     private(set) var host: Range<Int>?
     private(set) var hasConnection = false
@@ -187,7 +187,7 @@ private struct HTTPRoutingFields {
     private var length: Int?
     private var isChunked = false
 
-    /// As many as the largest length has. Others count zeros in front, or do not.
+    /// As many digits as the largest length has. Implementations differ on whether leading zeros count.
     private static let lengthDigits = 19
 
     mutating func take(_ line: HTTPFieldLine, _ bytes: Span<UInt8>) throws(HTTPRefusal) {
@@ -219,7 +219,7 @@ private struct HTTPRoutingFields {
         return .chunked
     }
 
-    /// Names of codings are in whatever case (RFC 9112, section 7). llhttp takes a tab behind one for a part of it.
+    /// Names of codings ignore case (RFC 9112, section 7). llhttp takes a tab behind a coding for a part of its name.
     private func isChunked(_ value: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
         var end = value.upperBound
         while bytes[end] == HTTPByte.space { end += 1 }

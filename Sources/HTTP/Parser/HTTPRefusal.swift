@@ -1,5 +1,5 @@
-/// Why a request is not taken: it is answered with this status and sentence, and the connection is closed, because
-/// nobody knows where the next request would begin.
+/// The reason why a request is refused. It is answered with this status and sentence, and the connection is closed,
+/// because the start of the next request is unknown.
 package struct HTTPRefusal: Error, Sendable, Equatable {
     package let status: Int
     /// One sentence that says what to correct.

@@ -1,10 +1,10 @@
 /// A request's target (RFC 9112, section 3.2).
 struct HTTPTarget {
-    /// In origin-form; see `HTTPHead.target`.
+    /// Origin-form; see `HTTPHead.target`.
     let text: String
     let path: String
     let query: [(name: String, value: String)]
-    /// Of absolute-form: the host, and the port where one is written.
+    /// The host of an absolute-form target, with the port if there is one.
     let authority: String?
 
     /// - Parameter bytes: visible ASCII, at least one byte.
@@ -31,7 +31,7 @@ struct HTTPTarget {
         self.authority = authority
     }
 
-    /// As it is sent to proxies; a server must take it, too (RFC 9112, section 3.2.2).
+    /// The form that is sent to proxies; servers must accept it, too (RFC 9112, section 3.2.2).
     private init(absolute bytes: Span<UInt8>, method: String) throws(HTTPRefusal) {
         let start: Int
         if bytes.count > 7, bytes.isEqual(0..<7, ignoringCase: "http://") {
@@ -43,7 +43,7 @@ struct HTTPTarget {
         }
         var end = start
         while end < bytes.count, bytes[end] != UInt8(ascii: "/"), bytes[end] != UInt8(ascii: "?") { end += 1 }
-        // Userinfo is no part of it, and is taken for an error as RFC 9110, section 4.2.4, recommends.
+        // Userinfo is not allowed, and is treated as an error, as RFC 9110, section 4.2.4, recommends.
         guard HTTPAuthority.isValid(bytes.extracting(start..<end), needsPort: false) else { throw .target }
         let authority = bytes.lowercasedText(start..<end)
         if end == bytes.count, method == "OPTIONS" {
@@ -68,7 +68,7 @@ struct HTTPTarget {
         self.authority = authority
     }
 
-    /// Names and values as forms send them.
+    /// Parses names and values in the encoding of forms.
     private static func pairs(_ bytes: Span<UInt8>) throws(HTTPRefusal) -> [(name: String, value: String)] {
         var pairs: [(name: String, value: String)] = []
         var start = 0
@@ -91,7 +91,7 @@ struct HTTPTarget {
         return pairs
     }
 
-    /// Whether it says what it means, escapes aside.
+    /// Whether the text needs no decoding.
     private static func isPlain(_ bytes: Span<UInt8>) -> Bool {
         for at in 0..<bytes.count where bytes[at] == UInt8(ascii: "%") || bytes[at] == UInt8(ascii: "+") {
             return false
@@ -127,7 +127,7 @@ struct HTTPTarget {
 
 /// The host and port of a target or of the Host header (RFC 3986, section 3.2).
 enum HTTPAuthority {
-    /// Narrower than the RFC, which lets host names hold marks that no name and no address has.
+    /// Stricter than the RFC, which allows characters in host names that no real name or address has.
     static func isValid(_ bytes: Span<UInt8>, needsPort: Bool) -> Bool {
         guard bytes.count > 0 else { return false }
         var at = 0
@@ -146,7 +146,7 @@ enum HTTPAuthority {
         return !needsPort || at + 1 < bytes.count
     }
 
-    /// Of an IPv6 address.
+    /// Bytes of an IPv6 address.
     private static func isAddress(_ byte: UInt8) -> Bool {
         HTTPByte.hexValue(byte) != nil || byte == UInt8(ascii: ":") || byte == UInt8(ascii: ".")
     }

@@ -15,55 +15,60 @@ extension AlertPayload {
     /// The message for FCM, without its target (Firebase, "REST Resource: projects.messages"). Values of `data` are strings, whatever
     /// their type elsewhere.
     func messageBytes(tag: String, _ style: AndroidStyle) -> [UInt8] {
-        JSONWriter.object { message in
-            if !style.isDataOnly {
+        let isShown = !style.isDataOnly && (title != nil || body != nil)
+        return JSONWriter.object { message in
+            if isShown {
                 message.object("notification") { notification in
                     if case .text(let text) = title { notification.writeMember("title", text) }
                     if case .text(let text) = body { notification.writeMember("body", text) }
                     if let image { notification.writeMember("image", image) }
                 }
                 message.object("android") { android in
-                    android.object("notification") { notification in
-                        notification.writeMember("tag", tag)
-                        if let channel = style.channel { notification.writeMember("channel_id", channel) }
-                        if let sound { notification.writeMember("sound", sound) }
-                        if let badge, badge > 0 { notification.writeMember("notification_count", badge) }
-                        title?.writeKey("title", into: &notification)
-                        body?.writeKey("body", into: &notification)
-                    }
+                    android.object("notification") { writeLook(into: &$0, tag: tag, style) }
                 }
             }
             message.object("data") { data in
-                if style.isDataOnly { writeText(into: &data, tag: tag) }
-                if let subtitle { subtitle.writeData("subtitle", into: &data) }
-                if let threadID { data.writeMember("threadId", threadID) }
-                if let category { data.writeMember("category", category) }
-                for field in self.data { data.writeMember(data: field) }
+                // Each name is written once; the app's own members take precedence over ours.
+                for (name, value) in texts(tag: tag, isShown: isShown)
+                where !fields.contains(where: { $0.name.utf8.elementsEqual(name.utf8) }) {
+                    data.writeMember(name, value)
+                }
+                for field in self.data where !Self.isReserved(field.name) && (field.name != "image" || !isShown) {
+                    let value = JSON(trusted: field.value[...])
+                    data.writeMember(field.name, value.string ?? value.description)
+                }
             }
         }
     }
 
-    private func writeText(into data: inout JSONWriter, tag: String) {
-        title?.writeData("title", into: &data)
-        body?.writeData("body", into: &data)
-        if let image { data.writeMember("image", image) }
-        if let sound { data.writeMember("sound", sound) }
-        if let badge { data.writeMember("badge", String(max(0, badge))) }
-        data.writeMember("tag", tag)
+    private func writeLook(into notification: inout JSONWriter, tag: String, _ style: AndroidStyle) {
+        notification.writeMember("tag", tag)
+        if let channel = style.channel { notification.writeMember("channel_id", channel) }
+        if let sound { notification.writeMember("sound", sound) }
+        if let badge, badge > 0 { notification.writeMember("notification_count", badge) }
+        title?.writeKey("title", into: &notification)
+        body?.writeKey("body", into: &notification)
     }
-}
 
-extension JSONWriter {
-    /// Writes a member of `data`: a string stays a string, anything else becomes its JSON. Names reserved by FCM are left out
-    /// (Firebase: "from", "message_type", and those that begin with "google." or "gcm.").
-    fileprivate mutating func writeMember(data field: PayloadField) {
-        let name = field.name
-        guard !["from", "message_type", "image"].contains(name), !name.hasPrefix("google."), !name.hasPrefix("gcm.")
-        else {
-            return
+    /// The members of an alert that go as data: all of them if the app shows it, otherwise those that Android has no place for.
+    private func texts(tag: String, isShown: Bool) -> [(name: String, value: String)] {
+        var texts: [(String, String)] = []
+        if !isShown {
+            texts += title?.data("title") ?? []
+            texts += body?.data("body") ?? []
+            if let sound { texts.append(("sound", sound)) }
+            if let badge { texts.append(("badge", String(max(0, badge)))) }
+            texts.append(("tag", tag))
         }
-        let value = JSON(trusted: field.value[...])
-        writeMember(name, value.string ?? value.description)
+        texts += subtitle?.data("subtitle") ?? []
+        if let threadID { texts.append(("threadId", threadID)) }
+        if let category { texts.append(("category", category)) }
+        return texts
+    }
+
+    /// Whether FCM reserves a name of `data` (Firebase: "from", "message_type", and names that begin with "google." or "gcm.").
+    private static func isReserved(_ name: String) -> Bool {
+        ["from", "message_type"].contains(name) || name.hasPrefix("google.") || name.hasPrefix("gcm.")
     }
 }
 
@@ -75,14 +80,18 @@ extension AlertText {
         if !arguments.isEmpty { notification.writeMember(name + "_loc_args", arguments) }
     }
 
-    /// Writes the line as a string; the arguments of a localized one as a JSON array.
-    fileprivate func writeData(_ name: String, into data: inout JSONWriter) {
+    /// The line as members of `data`; for a localized one the key, and the arguments as a JSON list.
+    fileprivate func data(_ name: String) -> [(String, String)] {
         switch self {
-        case .text(let text): data.writeMember(name, text)
+        case .text(let text): return [(name, text)]
         case .localized(let key, let arguments):
-            data.writeMember(name + "LocKey", key)
-            let list = JSONWriter.object { $0.writeMember("a", arguments) }
-            data.writeMember(name + "LocArgs", JSON(trusted: list[...])["a"]?.description ?? "[]")
+            var list: [UInt8] = [UInt8(ascii: "[")]
+            for (index, argument) in arguments.enumerated() {
+                if index > 0 { list.append(UInt8(ascii: ",")) }
+                JSONString.encode(argument, into: &list)
+            }
+            list.append(UInt8(ascii: "]"))
+            return [(name + "LocKey", key), (name + "LocArgs", String(decoding: list, as: UTF8.self))]
         }
     }
 }

@@ -66,6 +66,12 @@ extension Sender {
                 "\(dialect.title(of: server)) does not authorize pushes (\(reason.isEmpty ? why : reason)). The hub keeps trying."
             notices.append(Notice(level: .warning, text: text))
         case .refused(let reason, let advice):
+            if pools.isEmpty, credentialFailures == 0 {
+                // Nothing waits to be sent yet, so there is no circuit breaker to report it.
+                let text = "\(dialect.title(of: server)) refuses \(dialect.keyName) with \(reason): \(advice)"
+                notices.append(Notice(level: .error, text: text))
+            }
+            credentialFailures += 1
             for server in pools.keys { openCircuit(server, reason, advice, at: now) }
         }
     }

@@ -9,7 +9,7 @@ enum StrangerLimits {
     /// The longest wait of a notification for them, in milliseconds.
     static let patience: Int64 = 600_000
     /// The maximum number of them with pools.
-    static let servers = 1000
+    static let servers = 100
 }
 
 extension Sender {

@@ -84,6 +84,13 @@ package struct EndpointRules: Sendable, Equatable {
 
     func isOwn(_ address: NetworkAddress) -> Bool { networks.contains { $0.contains(address) } }
 
+    /// Whether the host of an origin is an address in these networks, and not a name.
+    func isOwn(host: Substring) -> Bool {
+        guard hasOwnNetworks else { return false }
+        let text = host.hasPrefix("[") ? host.dropFirst().prefix { $0 != "]" } : host.prefix { $0 != ":" }
+        return NetworkAddress(String(text)).map { isOwn($0) } ?? false
+    }
+
     /// The reason why no connection is made to an address; nil if one may be. A name is checked here by the very address that is
     /// connected to, so that it cannot lead elsewhere than it did at the first check.
     package func problem(withConnectingTo socket: UnsafeRawBufferPointer) -> String? {

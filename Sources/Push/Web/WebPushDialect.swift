@@ -24,7 +24,7 @@ struct WebPushDialect: PushDialect {
     /// other service has a certificate for it.
     func isStranger(_ server: ServerName, wasReached: Bool) -> Bool {
         guard let host = server.webOrigin?.text.dropFirst("https://".count) else { return false }
-        if Self.makers.contains(String(host)) { return false }
+        if Self.makers.contains(String(host)) || configuration.rules.isOwn(host: host) { return false }
         return !(host.hasSuffix(".notify.windows.com") && wasReached)
     }
 

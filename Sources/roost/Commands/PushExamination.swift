@@ -21,7 +21,7 @@ struct PushExamination {
 
     func runChecks(conninfo: String) async -> [Finding] {
         let settings = configuration.push
-        guard settings.isAnythingSent else {
+        guard settings.isAnythingSent || configuration.webPush.privateKey != nil else {
             let isWanted = token != nil
             return [
                 Finding(

@@ -57,6 +57,23 @@ struct FCMMessageTests {
         #expect((message["data"]?["title"]?.string, message["data"]?["badge"]?.string) == ("Ada", "3"))
     }
 
+    /// A name that comes twice is no JSON for everybody.
+    @Test func eachNameComesOnce() throws {
+        var (alert, style) = (Self.alert, AndroidStyle())
+        style.isDataOnly = true
+        alert.subtitle = .localized(key: "IN", arguments: ["a\"b", "c"])
+        alert.fields += ["title", "tag", "threadId"].map { PayloadField(name: $0, value: Array("\"mine\"".utf8)) }
+        let (bytes, _) = try alert.fitted(for: .fcm, tag: "t", style)
+        var names: [String] = []
+        let data = try #require(try message(push(bytes))["data"])
+        data.forEachMember { names.append($0.key) }
+        #expect(names.count == Set(names).count && data["title"]?.string == "mine")
+        #expect(data["subtitleLocArgs"]?.string == #"["a\"b","c"]"#)
+        alert.title = nil
+        alert.body = nil
+        #expect(try message(push(alert.fitted(for: .fcm, tag: "t", AndroidStyle()).bytes))["notification"] == nil)
+    }
+
     @Test func whatIsTooLongIsCut() throws {
         var alert = Self.alert
         alert.body = .text(String(repeating: "é", count: 5000))

@@ -166,6 +166,7 @@ struct StrangerTests {
         var bench = try Self.bench()
         for number in 0..<1000 { bench.add(try Self.push(number)) }
         #expect(bench.transport.opened.count == 32)
+        #expect(bench.outcomes.map(\.outcome) == [PushOutcome](repeating: .overflow, count: 900))
         let token = try #require(PushToken("https://fcm.googleapis.com/fcm/send/1", of: .web))
         let point = Base64URL.decode(
             "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4".utf8)
@@ -178,10 +179,10 @@ struct StrangerTests {
         #expect(bench.transport.opened.last?.server == .web(origin: "https://fcm.googleapis.com"))
         bench.connect()
         bench.answer(201)
-        #expect(bench.outcomes.map(\.outcome) == [.delivered])
+        #expect(bench.outcomes.last?.outcome == .delivered)
         // What waits for strangers does not wait for long, and then there is nothing left of them.
         bench.pass(seconds: 601)
-        #expect(bench.outcomes.count(where: { $0.outcome == .expired }) == 1000)
+        #expect(bench.outcomes.count(where: { $0.outcome == .expired }) == 100)
     }
 
     @Test func strangersHaveAQuarterOfTheQueue() throws {
