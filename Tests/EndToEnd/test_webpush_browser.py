@@ -64,10 +64,17 @@ async def test_the_pages_service_worker_shows_a_message(browser, demo, service):
     await page.call("ServiceWorker.enable")
     registration = await page.until("navigator.serviceWorker.getRegistration('/demo/').then((it) => it?.active && 'there')")
     assert registration == "there"
-    await page.call("ServiceWorker.deliverPushMessage", origin=origin, registrationId=await page.registration(),
-                    data=json.dumps(message))
     all_of_them = "navigator.serviceWorker.getRegistration('/demo/').then((it) => it.getNotifications())"
-    await page.until(f"{all_of_them}.then((all) => all.length === 1)")
+    number = await page.registration()
+    for attempt in range(6):
+        # Chromium drops a push whose worker it could not start in time, as on a busy machine.
+        await page.call("ServiceWorker.deliverPushMessage", origin=origin, registrationId=number, data=json.dumps(message))
+        try:
+            await page.until(f"{all_of_them}.then((all) => all.length > 0)", within=10)
+            break
+        except AssertionError:
+            if attempt == 5:
+                raise
     title, body = await page.run(f"{all_of_them}.then(([it]) => [it.title, it.body])")
     assert title == message["title"] and body.endswith("Tea?") and body == message["body"]
     assert name_of(subscription) not in demo_log(demo)
