@@ -70,6 +70,7 @@ async def test_the_pages_service_worker_shows_a_message(browser, demo, service):
         # Chromium drops a push whose worker it could not start in time, as on a busy machine.
         await page.call("ServiceWorker.deliverPushMessage", origin=origin, registrationId=number, data=json.dumps(message))
         try:
+            # By then the push was dropped, and is handed over again.
             await page.until(f"{all_of_them}.then((all) => all.length > 0)", within=10)
             break
         except AssertionError:
