@@ -4,7 +4,7 @@ SELECT shows that user."""
 import pytest
 
 from support.chat import Principal
-from support.exact_values import create_table, insert_rows, install, rows, runs
+from support.exact_values import IS_WHOLE, create_table, insert_rows, install, rows, runs, sample
 from support.markers import Markers
 from support.wsclient import Client
 
@@ -42,9 +42,9 @@ async def test_policies_answer_as_a_select_does(own_hub, cluster, capture):
         create_table(sql, columns)
         sql.execute("create function row_is_quiet(t) returns boolean language sql stable as 'select $1.jb is null'")
         # Without an extension there are no policies that need it.
-        policies = [policy for policy in [*POLICIES, *generated(columns)] if runs(sql, f"select {policy} from t")]
+        policies = [policy for policy in [*POLICIES, *sample(generated(columns))] if runs(sql, f"select {policy} from t")]
         everybody = {f"{number}": policy for number, policy in enumerate(policies)}
-        assert len(everybody) >= 200
+        assert len(everybody) >= 200 or not IS_WHOLE
         cases = " ".join(f"when '{sub}' then {policy}" for sub, policy in everybody.items())
         sql.execute(f"alter table t enable row level security; create policy p on t for select using (case sub() {cases} end)"
                     .replace("sub()", "current_setting('request.jwt.claim.sub', true)"))
