@@ -37,6 +37,8 @@ class Emulator:
     #: Seconds before the attempts to connect again; the last one for all that follow.
     reconnect_after = (1, 2, 5, 10)
     make_channel = Channel
+    #: Whether its list keeps members who left while it was away: a state takes none out of it.
+    keeps_absent = False
     #: Of `broadcasts`, `presence`, `private channels` and `tokens`: what the library does not have, with the reason.
     lacks = {}
     #: Stories that end badly by the client's own doing, with the reason; a test holds them against what happens.

@@ -118,6 +118,7 @@ class Kotlin(Emulator):
     name, version_read, sources = "supabase-kt (Kotlin, Android)", "3.7.0", "supabase-community/supabase-kt dbe9ba2, 2026-08-19"
     heartbeat, reconnect_after = 15, (7,)
     make_channel = KotlinChannel
+    keeps_absent = True
     known = {"token expiry": FREEZES}
 
     def __init__(self, *arguments, **options):
