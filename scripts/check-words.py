@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # The counts when they were last lowered. Lower them whenever there are fewer; a change that raises one needs other words.
 ONE_WORD = 1988
-CLAUSES = 46
+CLAUSES = 36
 
 FUNCTION = re.compile(
     r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:package |public |private |fileprivate |internal |static |mutating |override |consuming "

@@ -206,7 +206,7 @@ struct NamedTable {
     /// SQLSTATEs for a text that names nothing: no identifier, an invalid name, too many dots.
     private static let noName: Set<String> = ["22023", SQLState.invalidName, "42601"]
 
-    /// What somebody may have meant who named a table that is not there.
+    /// Suggests tables of a similar name for one that does not exist.
     private static func advice(_ given: String, on connection: PostgresConnection) throws -> String {
         let found = try connection.query(WatchingSQL.namesakes, [given])
         let names = (0..<found.count).compactMap { found.text($0, 0) }

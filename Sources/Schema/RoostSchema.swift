@@ -30,14 +30,14 @@ package enum RoostSchema {
         ("030 kinds of pushes", SQLFile.text("Migration030PushKinds.sql"))
     ]
 
-    /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.
+    /// Objects outside its own schema that `roost migrate` creates if they are missing; they run after the migrations, each time.
     package static let installations: [Step] = [
         ("realtime", SQLFile.text("InstallRealtime.sql")),
         ("trigger on realtime.messages", SQLFile.text("InstallMessageTrigger.sql")),
         ("claims", SQLFile.text("InstallClaims.sql")),
     ]
 
-    /// What this binary works with.
+    /// The version that this binary works with.
     package static var currentVersion: Int { baseVersion + migrations.count }
 
     /// - Returns: nil where roost was never migrated.

@@ -97,7 +97,7 @@ struct Layer {
         return EffectiveValue(setting: setting, value: value, origin: entry.origin)
     }
 
-    /// What is there instead, without what may be secret of it.
+    /// Describes a wrong value, without revealing a secret.
     private func found(_ setting: Setting, _ text: String) -> String {
         guard setting.isSecret else { return "is '\(Quotation.excerpt(text))'" }
         return switch setting.kind {

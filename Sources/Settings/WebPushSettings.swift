@@ -1,4 +1,4 @@
-/// What `web_push` says.
+/// The settings under `web_push`.
 package struct WebPushSettings: Sendable {
     /// Nil: nothing is sent to browsers.
     package var privateKey: String?

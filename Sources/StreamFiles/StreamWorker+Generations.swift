@@ -41,7 +41,7 @@ extension StreamWorker {
             return asked.answer(refusalAnswer(error))
         }
         let id = StreamID(random.next())
-        // Of two files with one name, the later one counts (`precedence`).
+        // The later of two files with one name counts (`precedence`).
         let createdAt = max(now, (before?.log.createdAt ?? .min) &+ 1)
         let created = StreamRecord.created(id, asked.name, configuration, at: createdAt)
         guard let log = StreamLog(created) else { return asked.answer(.refused(.unavailable)) }

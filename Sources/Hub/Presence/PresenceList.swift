@@ -87,7 +87,7 @@ package struct PresenceList {
             guard old?.ref != word?.ref else { continue }
             if let old { diff.leaves.append(old) }
             if var meta = word {
-                // Of several steps that are sent as one, the watchers know only the first one's origin.
+                // Watchers know only the origin of the first of several steps that are sent as one.
                 meta.previousRef = old?.ref
                 diff.joins.append(meta)
                 known[member] = meta

@@ -55,8 +55,8 @@ package enum PushKind: String, Sendable, CaseIterable {
     case web
 }
 
-/// What a service names a device, or an activity on it, by. Whoever has one and the operator's key can notify it, so it is
-/// phone, so it is never printed whole.
+/// A service's identifier of a device, or of an activity on it. With a token and the operator's key anyone can notify the
+/// device, so a token is never printed whole.
 package struct PushToken: Hashable, Sendable {
     package let kind: PushKind
     /// As the service wants it: lower-case hexadecimal digits for APNs, the registration token for FCM, the endpoint of a browser's
@@ -133,7 +133,7 @@ package struct DeviceRegistration: Sendable, Equatable {
     package let kind: Kind
     /// Milliseconds since 1970, by the database's clock.
     package let registeredAt: Int64
-    /// Of a browser.
+    /// The keys of a browser's subscription; nil for phones.
     package let keys: WebPushKeys?
 
     package init(

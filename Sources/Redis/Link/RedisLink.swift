@@ -15,7 +15,7 @@ package enum LinkEvent: Sendable, Equatable {
     case pong(tag: UInt64)
 }
 
-/// What a reply answers.
+/// The request that a reply answers.
 enum LinkQuestion {
     case command(UInt64)
     case call(UInt64, ScriptCall)

@@ -37,7 +37,7 @@ extension RoostConfiguration {
             return fcm
         } catch let error as ServiceAccountError {
             throw RunFailure(
-                "\(errorSubject("fcm.service_account")): \(file) is not a service account. \(error)", .configuration)
+                "\(errorSubject("fcm.service_account")): \(file): \(error)", .configuration)
         }
     }
 
